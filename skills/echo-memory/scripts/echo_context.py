@@ -1,0 +1,83 @@
+"""What an op works with: the vault and everything derived from it, handed in by whoever runs the op.
+
+The server builds one context with warm parts (`echo_mcp.wiring`), the CLI builds one per call
+(`echo_config.open_context`); ops see no difference.
+"""
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, Optional
+
+from echo_core.catalog import Catalog
+from echo_core.clock import Clock
+from echo_core.history import HistoryStore
+from echo_core.index_store import IndexStore
+from echo_core.locks import AdvisoryLock
+from echo_core.names import Names
+from echo_core.routing import RouteMap
+from echo_core.vault.base import Vault
+
+
+def say_on_stderr(message: str) -> None:
+    """The default for chatter that belongs to no envelope."""
+    print(message, file=sys.stderr)
+
+
+@dataclass
+class OpContext:
+    """One vault and its derived parts.
+
+    vault: the outermost wrapper (history is kept below it). catalog: facts of all notes; call `fresh_catalog()`
+    before reading it. index: the entity index. names: joins both for resolution. search: ranks passages for
+    recall. lock: the vault's advisory lock. allow_secrets: only the operator sets it (`ECHO_ALLOW_SECRETS`).
+    token_required: whether `apply` of triage and reflect needs the preview's token (MCP and REST yes, CLI no).
+    queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when there is no queue.
+    flush: replays waiting writes and returns how many arrived. details: more facts for `echo_health`.
+    """
+
+    vault: Vault
+    clock: Clock
+    catalog: Catalog
+    index: IndexStore
+    names: Names
+    routes: Callable[[], RouteMap]
+    search: Any
+    lock: AdvisoryLock
+    history: HistoryStore
+    owner: str = "Operator"
+    allow_secrets: bool = False
+    token_required: bool = False
+    read_only: bool = False
+    notify: Callable[[str], None] = say_on_stderr
+    queue: Optional[Callable[[], Dict[str, int]]] = None
+    flush: Optional[Callable[[], int]] = None
+    details: Optional[Callable[[], Dict[str, Any]]] = None
+
+    def queue_counts(self) -> Dict[str, int]:
+        """`{"depth", "parked", "conflicts"}` of waiting writes, zeros without a queue."""
+        counts = {"depth": 0, "parked": 0, "conflicts": 0}
+        counts.update(self.queue() if self.queue else {})
+        return counts
+
+
+Envelope = Dict[str, Any]
+"""What every op returns: `{"ok": bool, "action"?, ...fields, "warnings"?: [str]}` (spec 3.1)."""
+
+
+def ok(action: str = "", warnings: Optional[List[str]] = None, **fields: Any) -> Envelope:
+    """A good answer; `action` and `warnings` are left out when empty, fields that are None too."""
+    answer: Envelope = {"ok": True}
+    if action:
+        answer["action"] = action
+    answer.update((key, value) for key, value in fields.items() if value is not None)
+    if warnings:
+        answer["warnings"] = warnings
+    return answer
+
+
+def decide(action: str, hint: str, **fields: Any) -> Envelope:
+    """An answer that is no error but needs a decision first: duplicate-gate, lock-held or stale-preview."""
+    answer: Envelope = {"ok": False, "action": action, "hint": hint}
+    answer.update(fields)
+    return answer

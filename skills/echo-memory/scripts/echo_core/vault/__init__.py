@@ -1,0 +1,1 @@
+"""Vault backends. `base` states the contract that every backend and wrapper keeps."""
