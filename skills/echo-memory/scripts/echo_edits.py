@@ -1,0 +1,138 @@
+"""Steps that several ops share: editing a note as text, the day's agent log, the index step, previews.
+
+Nothing here decides what to write; the ops do. Everything here keeps the derived parts (catalog, index)
+in step with what was written.
+"""
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from typing import Any, Callable, List, Optional
+
+from echo_context import OpContext
+from echo_core.errors import NotFound
+from echo_core.index import EntityIndex, Entry
+from echo_core.kinds import DAY_NOTES, kind_of
+from echo_core.locks import LockHeld
+from echo_core.markdown import append_text, find_heading, has_line, insert_heading
+from echo_core.note import facts, new_note
+from echo_core.notebytes import decode, displayable, encode
+from echo_core.vault.base import Edited, edit
+
+AGENT_LOG = "Agent Log"
+INBOX = "inbox/captures/inbox.md"
+
+
+def edit_note(
+    ctx: OpContext, path: str, surgery: Callable[[Optional[str]], str], if_match: str = ""
+) -> Edited:
+    """Edit one note as text, byte-exact outside the edit, and tell the catalog.
+
+    surgery: gets the note's text (None when there is no note), returns the new text or raises to refuse.
+    Raises what `echo_core.vault.base.edit` and the surgery raise.
+    """
+    def on_bytes(before: Optional[bytes]) -> bytes:
+        return encode(surgery(None if before is None else decode(before)[0]))
+
+    edited = edit(ctx.vault, path, on_bytes, if_match)
+    if edited.changed:
+        ctx.catalog.touch(path, edited.after)
+    return edited
+
+
+def must_exist(path: str, text: Optional[str], ctx: OpContext) -> str:
+    """The text, or NotFound with the nearest notes: edits never create a note by accident."""
+    if text is None:
+        raise NotFound(
+            f"there is no note {path}", hint="Use one of the candidates, or echo_capture to create it.",
+            path=path, candidates=ctx.names.candidates(path),
+        )
+    return text
+
+
+def read_text(ctx: OpContext, path: str) -> Optional[str]:
+    """The note's text, or None when there is no note."""
+    try:
+        return decode(ctx.vault.read(path))[0]
+    except NotFound:
+        return None
+
+
+def diff_of(path: str, before: Optional[str], after: str) -> str:
+    """Unified diff of a note, `--- a/path` to `+++ b/path`; /dev/null stands for a note that does not exist."""
+    source = "/dev/null" if before is None else f"a/{path}"
+    lines = difflib.unified_diff(
+        displayable(before or "").splitlines(keepends=True), displayable(after).splitlines(keepends=True),
+        source, f"b/{path}",
+    )
+    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def line_under(text: str, heading: str, line: str, level: int = 2) -> str:
+    """`text` with `line` appended under `heading` (made at the end when missing); unchanged when it stands there."""
+    from echo_core.errors import InvalidTarget
+
+    try:
+        section = find_heading(text, heading)
+    except InvalidTarget as failure:
+        if failure.data.get("candidates"):
+            raise
+        return insert_heading(text, heading, level, line)
+    return text if has_line(text, line, section) else append_text(text, line, section)
+
+
+def log_in_day_note(ctx: OpContext, text: str) -> str:
+    """Add `- HH:MM text` to today's agent log, making the day note when it is missing. Returns its path."""
+    day = ctx.clock.day()
+    path = DAY_NOTES.format(day=day)
+    line = f"- {ctx.clock.minute()} {text}"
+
+    def surgery(before: Optional[str]) -> str:
+        if before is None:
+            meta = {"type": "daily", "title": day, "created": day, "date": day, "agent_written": True}
+            return new_note(meta, day, f"## {AGENT_LOG}\n\n{line}\n", [])
+        return line_under(before, AGENT_LOG, line)
+
+    edit_note(ctx, path, surgery)
+    return path
+
+
+def index_notes(ctx: OpContext, paths: List[str], gone: Optional[List[str]] = None) -> List[str]:
+    """Bring the index entries of `paths` up to date and drop those of `gone`; returns warnings.
+
+    Notes outside the kinds of the layout have no entry. When somebody holds the advisory lock the note stays
+    written and the entry follows with the next index write (spec 2.6); resolution does not depend on it.
+    """
+    pending = ctx.index.pending
+    pending.update(path for path in paths if kind_of(path))
+
+    def change(index: EntityIndex) -> None:
+        for path in gone or []:
+            index.remove_path(path)
+        for path in sorted(pending):
+            _put_entry(ctx, index, path)
+
+    try:
+        ctx.index.update(change)
+    except LockHeld as held:
+        return [f"the index is locked by {held.holder} until {held.expires}; its entry follows with the next write"]
+    pending.clear()
+    return []
+
+
+def _put_entry(ctx: OpContext, index: EntityIndex, path: str) -> None:
+    try:
+        found = facts(path, decode(ctx.vault.read(path))[0])
+    except NotFound:
+        index.remove_path(path)
+        return
+    index.put_path(path, Entry(
+        aliases=list(found.aliases), kind=kind_of(path), path=path, title=found.title, updated=found.updated,
+    ))
+
+
+def preview_token(tool: str, parts: Any) -> str:
+    """A token that stands for a preview: it changes when the proposals or the bytes the plan read change."""
+    canonical = json.dumps([tool, parts], sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:24]
