@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, timedelta, timezone, tzinfo
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from echo_core.errors import InvalidArgument, Misconfigured
@@ -26,7 +26,7 @@ class Clock:
     def __init__(self, zone_name: str = "", fixed: str = "") -> None:
         self.zone_name = zone_name
         self._zone = _load_zone(zone_name)
-        self._fixed: Optional[datetime] = None
+        self._fixed: datetime | None = None
         if fixed:
             try:
                 self._fixed = _read_instant(fixed, self._zone)
@@ -74,7 +74,7 @@ class Clock:
         return self.day()[:7]
 
 
-def _load_zone(name: str) -> Optional[tzinfo]:
+def _load_zone(name: str) -> tzinfo | None:
     """The zone of an IANA name; None, the machine's zone, for "". Raises Misconfigured."""
     if not name:
         return None
@@ -89,7 +89,7 @@ def _load_zone(name: str) -> Optional[tzinfo]:
         ) from error
 
 
-def _read_instant(text: str, zone: Optional[tzinfo]) -> datetime:
+def _read_instant(text: str, zone: tzinfo | None) -> datetime:
     """An aware moment; without an offset it is wall time in `zone`. Raises ValueError, OverflowError."""
     match = _INSTANT.fullmatch(text.strip())
     if not match:

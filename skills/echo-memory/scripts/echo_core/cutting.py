@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Tuple
 
 _LINK = re.compile(
     r"!?\[\[(?:\\.|[^\]\\\r\n]|\](?!\]))*\]\]"
@@ -17,7 +16,7 @@ _LINK_REACH = 1024
 _TABLE_REACH = 200
 
 
-def shorten(text: str, limit: int) -> Tuple[str, bool]:
+def shorten(text: str, limit: int) -> tuple[str, bool]:
     """At most `limit` characters from the start of `text`, and whether anything was cut.
 
     Never splits a letter from its marks, an emoji sequence, a link or a table row, so the answer may be shorter

@@ -2,14 +2,13 @@
 from __future__ import annotations
 
 import re
-from typing import Tuple
 
 from echo_core.errors import InvalidArgument
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def decode(data: bytes) -> Tuple[str, bool]:
+def decode(data: bytes) -> tuple[str, bool]:
     """The text of a note and whether its bytes are valid UTF-8.
 
     Bytes that are not UTF-8 become lone surrogates, so `encode` gives the same bytes again. A BOM stays as the

@@ -62,7 +62,7 @@ def fold(text: str) -> str:
     so that "?" and "!" stay two names. `#` behind a letter stays: C# is not C.
     """
     compatible = _fold_latin(unicodedata.normalize("NFKC", text))
-    kept = []
+    kept: list[str] = []
     for char in _INVISIBLE.sub("", compatible):
         if char == "#" and kept and kept[-1].isalnum():
             kept.append(char)
