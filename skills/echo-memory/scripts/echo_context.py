@@ -28,8 +28,8 @@ def say_on_stderr(message: str) -> None:
 class OpContext:
     """One vault and its derived parts.
 
-    vault: the outermost wrapper (history is kept below it). catalog: facts of all notes; call `fresh_catalog()`
-    before reading it. index: the entity index. names: joins both for resolution. search: ranks passages for
+    vault: the outermost wrapper (history is kept below it). catalog: facts of all notes; ops call `fresh()` once
+    before they read it or `names`. refresh: how that is done; None walks the vault (the server keeps it warm). index: the entity index. names: joins both for resolution. search: ranks passages for
     recall. lock: the vault's advisory lock. allow_secrets: only the operator sets it (`ECHO_ALLOW_SECRETS`).
     token_required: whether `apply` of triage and reflect needs the preview's token (MCP and REST yes, CLI no).
     queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when there is no queue.
@@ -53,6 +53,14 @@ class OpContext:
     queue: Optional[Callable[[], Dict[str, int]]] = None
     flush: Optional[Callable[[], int]] = None
     details: Optional[Callable[[], Dict[str, Any]]] = None
+    refresh: Optional[Callable[[], None]] = None
+
+    def fresh(self) -> None:
+        """Bring catalog, names and search up to what the vault holds now; raises what the vault raises."""
+        if self.refresh is None:
+            self.catalog.refresh()
+        else:
+            self.refresh()
 
     def queue_counts(self) -> Dict[str, int]:
         """`{"depth", "parked", "conflicts"}` of waiting writes, zeros without a queue."""

@@ -1,0 +1,282 @@
+"""Reading one note and editing one note: get_note, append, patch (spec 3.2)."""
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional, Tuple
+
+from echo_context import Envelope, OpContext, ok
+from echo_core import frontmatter, markdown
+from echo_core.errors import InvalidArgument, InvalidPath, InvalidTarget, NotFound
+from echo_core.guards import refuse_secrets
+from echo_core.kinds import is_entity
+from echo_core.note import facts
+from echo_core.notebytes import decode, displayable
+from echo_core.paths import check_path, is_note
+from echo_core.text import shorten, suspicious_unicode
+from echo_core.vault.base import require_version, version_of
+from echo_edits import diff_of, edit_note, index_notes, must_exist
+
+FRONTMATTER_CHARS = 4000
+"""Longest frontmatter, as JSON, that get_note answers with."""
+LIST_ITEMS = 100
+"""Most headings, links and backlinks that get_note answers with, each."""
+
+
+def get_note_op(path: str, section: str = "", max_chars: int = 8000, *, ctx: OpContext) -> Envelope:
+    """One note, always from one fresh read of the vault.
+
+    section: a heading (leaf name when unique, or `A::B`); then only that section with its sub-sections.
+    max_chars: longest `content` in characters. Raises NotFound, Ambiguous, InvalidTarget and vault errors.
+    """
+    ctx.fresh()
+    found = resolve_note(path, ctx)
+    data = ctx.vault.read(found)
+    text, valid = decode(data)
+    block = frontmatter.parse(text)
+    content = text
+    if section:
+        content = markdown.section_text(text, markdown.find_heading(text, section))
+    shown, truncated = shorten(displayable(content), max_chars)
+    answer = ok(
+        path=found, content=shown, quoted=True, version=version_of(data), section=section or None,
+        truncated=truncated or None, total_chars=len(content),
+        valid_utf8=None if valid else False, suspicious_unicode=suspicious_unicode(content) or None,
+    )
+    answer.update(_surroundings(found, text, ctx))
+    answer.update(_bounded_frontmatter(block))
+    _add_warnings(answer, _reading_warnings(found, block, valid, ctx))
+    return answer
+
+
+def resolve_note(ref: str, ctx: OpContext) -> str:
+    """The path of the one note that `ref` means exactly: path, slug, title or declared alias.
+
+    A path the catalog does not know yet is looked up in the vault. Raises NotFound or Ambiguous with candidates.
+    """
+    wanted = check_path(ref)
+    try:
+        return ctx.names.exact(wanted)
+    except NotFound:
+        for candidate in (wanted, f"{wanted}.md"):
+            if is_note(candidate) and _is_there(candidate, ctx):
+                return candidate
+        raise
+
+
+def _is_there(path: str, ctx: OpContext) -> bool:
+    """Whether the vault holds a note of exactly this path; a look-alike in other case is not enough."""
+    try:
+        return ctx.vault.stat(path).path == path
+    except NotFound:
+        return False
+
+
+def writable_note(ref: str, ctx: OpContext) -> str:
+    """Like `resolve_note`, for a write: the path must be a Markdown note. Raises InvalidPath otherwise."""
+    found = resolve_note(ref, ctx)
+    if not is_note(found):
+        raise InvalidPath(f"{found} is not a Markdown note", hint="Only .md notes are edited.", field="path")
+    return found
+
+
+def append_op(path: str, line: str, section: str = "", if_match: str = "", *, ctx: OpContext) -> Envelope:
+    """Add one line at the end of a note or of one section, once.
+
+    Returns `path, version, line` (1-based number of the line) and `action` appended or unchanged. Creates
+    nothing. Raises NotFound, Ambiguous, InvalidTarget, Conflict, SecretSuspected and vault errors.
+    """
+    _refuse_structure(line)
+    if not ctx.allow_secrets:
+        refuse_secrets(line, "line")
+    ctx.fresh()
+    found = writable_note(path, ctx)
+
+    def surgery(text: Optional[str]) -> str:
+        note = must_exist(found, text, ctx)
+        place = markdown.find_heading(note, section) if section else None
+        return note if markdown.has_line(note, line, place) else markdown.append_text(note, line, place)
+
+    edited = edit_note(ctx, found, surgery, if_match)
+    return ok(
+        "appended" if edited.changed else "unchanged", path=found, version=version_of(edited.after),
+        line=_line_number(decode(edited.after)[0], line),
+        warnings=_route_warnings(found, ctx),
+    )
+
+
+def patch_op(
+    path: str, operation: str, target_type: str, target: str, content: Any, create: bool = False,
+    if_match: str = "", dry_run: bool = False, *, ctx: OpContext,
+) -> Envelope:
+    """Change one section, frontmatter key or block of a note; every other byte stays.
+
+    operation: append, prepend or replace. target_type: heading, frontmatter or block. content: text, for
+    frontmatter also number, boolean, list or null (removes the key). create: add a missing heading.
+    Returns `path, version, diff` and `action` patched, unchanged or preview. Raises NotFound, Ambiguous,
+    InvalidTarget (with the real headings), MalformedNote, Conflict, InvalidArgument and vault errors.
+    """
+    _check_content(operation, target_type, content)
+    if not ctx.allow_secrets:
+        refuse_secrets(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False), "content")
+    ctx.fresh()
+    found = writable_note(path, ctx)
+
+    def surgery(text: Optional[str]) -> str:
+        note = must_exist(found, text, ctx)
+        try:
+            return _patched(note, operation, target_type, target, content, create)
+        except InvalidTarget as failure:
+            failure.data.setdefault("path", found)
+            raise
+
+    warnings = _route_warnings(found, ctx)
+    if dry_run:
+        before = ctx.vault.read(found)
+        require_version(found, before, if_match) if if_match else None
+        old = decode(before)[0]
+        return ok("preview", path=found, version=version_of(before), diff=diff_of(found, old, surgery(old)),
+                  warnings=warnings)
+    edited = edit_note(ctx, found, surgery, if_match)
+    old, new = decode(edited.before or b"")[0], decode(edited.after)[0]
+    if edited.changed and is_entity(found) and _names_changed(found, old, new):
+        warnings += index_notes(ctx, [found])
+    return ok("patched" if edited.changed else "unchanged", path=found, version=version_of(edited.after),
+              diff=shorten(diff_of(found, old, new), 4000)[0], warnings=warnings)
+
+
+def _patched(text: str, operation: str, target_type: str, target: str, content: Any, create: bool) -> str:
+    if target_type == "frontmatter":
+        return _patched_key(text, operation, target, content)
+    if target_type == "block":
+        return markdown.edit_block(text, target, operation, content)
+    try:
+        heading = markdown.find_heading(text, target)
+    except InvalidTarget as failure:
+        if not create or failure.data.get("candidates"):
+            raise
+        level, title = _new_heading(target)
+        return markdown.insert_heading(text, title, level, content)
+    if operation == "append" and _stands_there(text, heading, content):
+        return text
+    return markdown.edit_section(text, heading, operation, content)
+
+
+def _patched_key(text: str, operation: str, key: str, content: Any) -> str:
+    if operation == "replace":
+        return frontmatter.set_key(text, key, content)
+    items = content if isinstance(content, list) else [content]
+    if operation == "append":
+        return frontmatter.add_items(text, key, items)
+    old = frontmatter.parse(text).values.get(key, [])
+    kept = old if isinstance(old, list) else [old]
+    return frontmatter.set_key(text, key, [item for item in items if item not in kept] + kept)
+
+
+def _new_heading(target: str) -> Tuple[int, str]:
+    """Level and title for a heading that is made: `### A` gives 3, `A::B::C` its depth, a plain name 2."""
+    parts = [part.strip() for part in target.split("::")]
+    hashes = len(parts[-1]) - len(parts[-1].lstrip("#"))
+    title = parts[-1].lstrip("#").strip()
+    if not title:
+        raise InvalidArgument("target names no heading", hint="Give the heading's text.", field="target")
+    return min(6, hashes or max(2, len(parts))), title
+
+
+def _stands_there(text: str, heading: markdown.Heading, content: str) -> bool:
+    """Whether the section's last own lines are `content` already: the same append twice is one append."""
+    own = _lines(text[heading.content_start:heading.end])
+    wanted = _lines(content)
+    return any(own[at:at + len(wanted)] == wanted for at in range(len(own) - len(wanted) + 1)) if wanted else True
+
+
+def _lines(text: str) -> List[str]:
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    while lines and not lines[0]:
+        lines.pop(0)
+    return lines
+
+
+def _check_content(operation: str, target_type: str, content: Any) -> None:
+    if target_type == "frontmatter":
+        if operation != "replace" and content in (None, ""):
+            raise InvalidArgument(f"{operation} needs content", hint="null removes a key with replace.",
+                                  field="content")
+        return
+    if not isinstance(content, str):
+        raise InvalidArgument(f"content for a {target_type} must be text", hint="Send Markdown.", field="content")
+    if not content.strip() and operation != "replace":
+        raise InvalidArgument(f"{operation} needs content", hint="Only replace may empty a section.",
+                              field="content")
+
+
+def _refuse_structure(line: str) -> None:
+    """A line of only dashes or equals signs would turn the line above it into a heading."""
+    if set(line) <= {"-"} or set(line) <= {"="}:
+        raise InvalidArgument("line is a rule, which can turn the line above into a heading",
+                              hint="Use echo_patch_note for structure.", field="line")
+
+
+def _line_number(text: str, line: str) -> Optional[int]:
+    wanted = line.strip()
+    numbered = enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1)
+    return next((number for number, found in numbered if found.strip() == wanted), None)
+
+
+def _names_changed(path: str, old: str, new: str) -> bool:
+    before, after = facts(path, old), facts(path, new)
+    return (before.title, before.aliases, before.updated) != (after.title, after.aliases, after.updated)
+
+
+def _surroundings(path: str, text: str, ctx: OpContext) -> Dict[str, Any]:
+    found = facts(path, text)
+    lists = {
+        "headings": ["::".join(heading.path) for heading in markdown.headings(text)],
+        "links": list(dict.fromkeys(found.links)),
+        "backlinks": sorted(ctx.catalog.backlinks(path)),
+    }
+    answer: Dict[str, Any] = {}
+    for name, items in lists.items():
+        answer[name] = [shorten(displayable(item), 200)[0] for item in items[:LIST_ITEMS]]
+        if len(items) > LIST_ITEMS:
+            answer[f"{name}_total"] = len(items)
+            answer["truncated"] = True
+    return answer
+
+
+def _bounded_frontmatter(block: frontmatter.Frontmatter) -> Dict[str, Any]:
+    """`frontmatter` with long values cut and marked, so that one huge value cannot blow the answer up."""
+    answer: Dict[str, Any] = {}
+    room = FRONTMATTER_CHARS
+    for key, value in block.values.items():
+        size = len(json.dumps([key, value], ensure_ascii=False, default=str))
+        if size > room:
+            return {"frontmatter": answer, "frontmatter_truncated": True}
+        answer[displayable(key)] = json.loads(displayable(json.dumps(value, ensure_ascii=False, default=str)))
+        room -= size
+    return {"frontmatter": answer}
+
+
+def _reading_warnings(
+    path: str, block: frontmatter.Frontmatter, valid: bool, ctx: OpContext
+) -> List[str]:
+    warnings = _route_warnings(path, ctx)
+    if block.malformed:
+        problem = block.malformed
+        warnings.append(f"the frontmatter does not parse at line {problem.line}, column {problem.column}")
+    if not valid:
+        warnings.append("the note is not valid UTF-8; odd bytes are shown as replacement characters")
+    return warnings
+
+
+def _route_warnings(path: str, ctx: OpContext) -> List[str]:
+    retired = ctx.routes().retired(path)
+    if retired:
+        return [f"{path} lies in a retired place; use {retired.instead}"]
+    return [] if ctx.routes().match(path) else [f"{path} lies outside the route map"]
+
+
+def _add_warnings(answer: Envelope, warnings: List[str]) -> None:
+    if warnings:
+        answer["warnings"] = list(answer.get("warnings", [])) + warnings
