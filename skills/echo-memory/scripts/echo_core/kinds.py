@@ -22,6 +22,7 @@ HEARTBEAT = "_agent/sessions/heartbeat.json"
 INDEX = "_agent/index/entities.json"
 ROUTES = "_agent/routing.json"
 INDEX_LOCK = "_agent/locks/index.json"
+DAY_NOTES = "journal/daily/{day}.md"
 
 SYSTEM_NOTES: Dict[str, str] = {
     INBOX: "Inbox",

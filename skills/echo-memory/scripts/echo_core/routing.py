@@ -7,9 +7,8 @@ a place can be retired although a broader route still covers it.
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional, Pattern, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_core.errors import InvalidArgument
 from echo_core.kinds import HEARTBEAT, INBOX, INDEX, INDEX_LOCK, KINDS, MARKER, README, ROUTES, SCOPE
@@ -33,24 +32,42 @@ class Retired(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _compiled(pattern: str) -> Pattern[str]:
-    """`pattern` as a regular expression over a whole path."""
-    pieces: List[str] = []
-    for piece in re.split(r"(\*\*/?|\*)", pattern):
-        if piece == "**/":
-            pieces.append("(?:[^/]+/)*")
-        elif piece == "**":
-            pieces.append(".+")
-        elif piece == "*":
-            pieces.append("[^/]*")
-        else:
-            pieces.append(re.escape(piece))
-    return re.compile("".join(pieces), re.DOTALL)
+def _parts(pattern: str) -> Tuple[str, List[str]]:
+    """(text every matching path begins with, segments of the pattern)."""
+    return pattern.split("*", 1)[0], pattern.split("/")
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether `path` is one of the paths `pattern` stands for."""
-    return _compiled(pattern).fullmatch(path) is not None
+    """Whether `path` is one of the paths `pattern` stands for; time grows with the product of their lengths only."""
+    prefix, segments = _parts(pattern)
+    return path.startswith(prefix) and _wild(segments, path.split("/"), "**", _segment_matches)
+
+
+def _segment_matches(pattern: str, segment: str) -> bool:
+    if "*" not in pattern:
+        return pattern == segment
+    return _wild(pattern, segment, "*", str.__eq__)
+
+
+def _wild(pattern: Sequence[str], text: Sequence[str], star: str, same: Callable[[str, str], bool]) -> bool:
+    """Match two sequences, `star` standing for any run of items.
+
+    Only the latest star is ever given more items, which suffices and keeps a hostile pattern cheap.
+    """
+    at, position, star_at, resume = 0, 0, -1, 0
+    while position < len(text):
+        if at < len(pattern) and pattern[at] == star:
+            star_at, resume = at, position
+            at += 1
+        elif at < len(pattern) and same(pattern[at], text[position]):
+            at += 1
+            position += 1
+        elif star_at >= 0:
+            resume += 1
+            at, position = star_at + 1, resume
+        else:
+            return False
+    return all(item == star for item in pattern[at:])
 
 
 def default_routes() -> List[Route]:
