@@ -1,0 +1,98 @@
+"""Setting a vault up: every file the layout needs, the marker last (spec 2.1)."""
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Optional
+
+from echo_context import Envelope, OpContext, ok
+from echo_core import frontmatter
+from echo_core.errors import Conflict, Misconfigured
+from echo_core.kinds import INDEX, MARKER, ROUTES
+from echo_core.locks import LockHeld
+from echo_core.routing import RouteMap
+from echo_core.vault.base import edit
+from echo_edits import edit_note, read_text
+from echo_starters import SCHEMA_VERSION, STARTERS, marker_text, starter_text
+
+
+def bootstrap_op(*, ctx: OpContext) -> Envelope:
+    """Create what the layout needs and the vault lacks; nothing that is there is changed.
+
+    May be run again after a crash at any step: the marker is written last, so a vault that has one is complete.
+    Returns `created` and `kept` (paths), `schema_version`, and `action` created or unchanged. Raises
+    Misconfigured when the vault's format is newer than this program, and the vault's errors.
+    """
+    version = schema_version(ctx)
+    refuse_newer(version)
+    ctx.vault.check()
+    made = [*create_missing(ctx), *_create_control_files(ctx)]
+    warnings: List[str] = [row["warning"] for row in made if row.get("warning")]
+    marker = _create(ctx, MARKER, lambda: marker_text(ctx.clock))
+    made.append(marker)
+    if version is not None and version < SCHEMA_VERSION:
+        warnings.append(f"the vault has schema version {version}; `migrate` shows what would change")
+    created = [row["path"] for row in made if row["created"]]
+    return ok(
+        "created" if created else "unchanged", warnings=warnings, created=created,
+        kept=[row["path"] for row in made if not row["created"]],
+        schema_version=SCHEMA_VERSION if version is None else version,
+    )
+
+
+def schema_version(ctx: OpContext) -> Optional[int]:
+    """The vault's schema version as its marker says; None without a marker, 0 when the marker does not say."""
+    text = read_text(ctx, MARKER)
+    if text is None:
+        return None
+    value = frontmatter.parse(text).values.get("schema_version")
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def refuse_newer(version: Optional[int]) -> None:
+    """Raise Misconfigured when the vault's format is newer than this program knows."""
+    if version is not None and version > SCHEMA_VERSION:
+        raise Misconfigured(
+            f"the vault has schema version {version}; this program knows {SCHEMA_VERSION}",
+            hint="Update ECHO on this machine.", path=MARKER,
+        )
+
+
+def create_missing(ctx: OpContext) -> List[Dict[str, Any]]:
+    """Write each starter note that is not there. Returns `{"path", "created", "warning"?}` for each."""
+    def text_of(path: str) -> Callable[[], str]:
+        return lambda: starter_text(path, ctx.clock, ctx.owner)
+
+    return [_create(ctx, path, text_of(path)) for path in STARTERS]
+
+
+def _create(ctx: OpContext, path: str, make: Callable[[], str]) -> Dict[str, Any]:
+    """Write one note unless there is one. A file whose name differs only in case or accents counts as there."""
+    try:
+        edited = edit_note(ctx, path, lambda before: make() if before is None else before)
+    except Conflict as taken:
+        return {"path": path, "created": False, "warning": taken.message}
+    return {"path": path, "created": edited.before is None}
+
+
+def _create_control_files(ctx: OpContext) -> List[Dict[str, Any]]:
+    """The route map and the entity index, when they are missing."""
+    routes = RouteMap.load(None).dump()
+    written = edit(ctx.vault, ROUTES, lambda before: routes if before is None else before)
+    rows: List[Dict[str, Any]] = [{"path": ROUTES, "created": written.before is None}]
+    try:
+        rows.append({"path": INDEX, "created": ctx.index.update(lambda index: None)})
+    except LockHeld as held:
+        warning = f"the index is locked by {held.holder} until {held.expires}; it follows with the next write"
+        rows.append({"path": INDEX, "created": False, "warning": warning})
+    return rows
+
+
+def set_schema_version(ctx: OpContext) -> bool:
+    """Bring the marker to the current schema version, making it when missing. Returns whether it changed."""
+    def surgery(before: Optional[str]) -> str:
+        if before is None:
+            return marker_text(ctx.clock)
+        return frontmatter.set_key(before, "schema_version", SCHEMA_VERSION)
+
+    return edit_note(ctx, MARKER, surgery).changed
