@@ -1,0 +1,42 @@
+# Every command a person needs. `make run` and `make test` install what they need into .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.dev-ready
+
+.PHONY: run test lint types bench lock clean
+
+run: $(READY)           ## Start ECHO on ./data/vault and print the line that registers it
+	$(BIN)/echo-mcp run
+
+test: $(DEV_READY) lint types   ## Everything CI runs
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+lint: $(DEV_READY)
+	$(BIN)/ruff check .
+
+types: $(DEV_READY)
+	$(BIN)/mypy
+
+bench: $(DEV_READY)     ## Latency as ratios to a bare route in the same run; writes build/bench.json
+	$(BIN)/python eval/bench/run.py
+
+COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+lock:                   ## Renew the pinned, hashed requirements (needs uv)
+	$(COMPILE) pyproject.toml requirements-build.in -o requirements.lock
+	$(COMPILE) pyproject.toml requirements-build.in --extra dev -o requirements-dev.lock
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ECHO needs Python 3.11 or newer; say which with: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(DEV_READY): $(READY) requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
