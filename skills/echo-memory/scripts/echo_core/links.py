@@ -157,8 +157,25 @@ def unescape_alias(alias: str) -> str:
     return _ESCAPED.sub(r"\1", alias)
 
 
+def wikilink(path: str, title: str) -> str:
+    """`[[path|Title]]`; `path` with or without `.md`."""
+    bare = path[:-3] if path.lower().endswith(".md") else path
+    return f"[[{bare}|{escape_alias(title)}]]"
+
+
 def related_line(path: str, title: str, relation: str = "") -> str:
     """The line `- [[path|Title]]`, with `: relation` when there is one; `path` with or without `.md`."""
-    bare = path[:-3] if path.lower().endswith(".md") else path
-    line = f"- [[{bare}|{escape_alias(title)}]]"
+    line = f"- {wikilink(path, title)}"
     return f"{line}: {one_line(relation)}" if relation.strip() else line
+
+
+def plain_text(text: str) -> str:
+    """The text with each link, embeds left out, reduced to what a reader sees of it."""
+    pieces: List[str] = []
+    pos = 0
+    for link in links(text):
+        if link.start < pos or link.kind == "embed" or text[link.start] == "!":
+            continue
+        pieces += [text[pos:link.start], link.alias or f"{link.target}#{link.heading}".rstrip("#")]
+        pos = link.end
+    return "".join(pieces) + text[pos:]

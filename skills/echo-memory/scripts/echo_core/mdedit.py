@@ -16,6 +16,7 @@ from echo_core.mdscan import BLANK, TABLE, TEXT, Line, scan, scan_fragment
 from echo_core.text import one_line
 
 OPERATIONS = ("append", "prepend", "replace")
+RELATED = "Related"
 
 _EOL = re.compile(r"\r\n|\r|\n")
 _LEADING_BLANKS = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
@@ -39,13 +40,13 @@ def edit_section(text: str, heading: Heading, operation: str, content: str) -> s
     """The text with `content` in the section of `heading`, as it was found in this very text.
 
     append puts it at the end of the heading's own content, before the first sub-heading; prepend right below the
-    heading; replace instead of its own content, sub-sections stay ("" empties it). Blank lines around `content` do
-    not count, two line ends at its start ask for one blank line. A heading line that repeats the section's own is
-    dropped. InvalidArgument for another operation, or when the content would swallow the text below it.
+    heading; replace instead of its own content, sub-sections stay ("" empties it). Blank lines around `content` are
+    dropped; for append a line end at its start asks for one blank line. A heading line that repeats the section's
+    own is dropped. InvalidArgument for another operation, or when the content would swallow the text below it.
     """
     if operation not in OPERATIONS:
         raise InvalidArgument(f"no such operation; one of {', '.join(OPERATIONS)}", field="operation")
-    wanted = len(_EOL.findall(_LEADING_BLANKS.match(content).group())) > 1  # type: ignore[union-attr]
+    spaced = bool(_LEADING_BLANKS.match(content).group())  # type: ignore[union-attr]
     content = _without_own_heading(_trimmed(content), heading)
     lead, tail = _own_content(text, heading)
     if not content:
@@ -55,7 +56,7 @@ def edit_section(text: str, heading: Heading, operation: str, content: str) -> s
     if operation == "prepend":
         return _splice(text, _Splice(lead, lead, content))
     if operation == "append":
-        return _splice(text, _Splice(tail, tail, content, before=wanted))
+        return _splice(text, _Splice(tail, tail, content, before=spaced))
     closed = tail < len(text) or text.endswith(("\r", "\n"))
     return _splice(text, _Splice(lead, tail, content, final_eol=closed))
 
@@ -90,14 +91,25 @@ def has_line(text: str, line: str, section: Optional[Heading] = None) -> bool:
     return any(there[at:at + len(wanted)] == wanted for at in range(len(there) - len(wanted) + 1))
 
 
-def insert_heading(text: str, title: str, level: int, content: str = "") -> str:
-    """The text with a new section at its end, one blank line before its heading and one below it."""
-    eol = detect_eol(text)
+def insert_heading(text: str, title: str, level: int, content: str = "", parent: Optional[Heading] = None) -> str:
+    """The text with a new section at the end of the section `parent`, else of the note; one blank line around it."""
+    at = parent.end if parent else len(text)
+    return _insert_section(text, at, title, level, content)
+
+
+def insert_before_related(text: str, title: str, level: int, content: str) -> str:
+    """The text with a new section before its last `## Related`, else at its end."""
+    related = [heading for heading in headings(text) if heading.level == 2 and heading.title == RELATED]
+    return _insert_section(text, related[-1].start if related else len(text), title, level, content)
+
+
+def _insert_section(text: str, at: int, title: str, level: int, content: str) -> str:
     name = re.sub(r"(?<![^\s])(#+)$", r"\\\1", one_line(title))
     body = _trimmed(content)
     added = f"{'#' * max(1, min(6, level))} {name}" + (f"\n\n{body}" if body else "")
-    filled = bool(text.strip("\ufeff \t\r\n"))
-    return _splice(text, _Splice(len(text), len(text), added, before=filled)) if filled else text + _lines(added, eol)
+    if text[:at].strip("\ufeff \t\r\n"):
+        return _splice(text, _Splice(at, at, added, before=True, after=at < len(text)))
+    return text[:at] + _lines(added, detect_eol(text)) + text[at:]
 
 
 def _trimmed(content: str) -> str:
@@ -162,7 +174,7 @@ def _splice(text: str, splice: _Splice) -> str:
             continue
         new = _joined(text, splice, before, after)
         lines = scan(new)
-        if not _same_outside(old, lines, splice):
+        if not keeps_surroundings(old, lines, splice.start, splice.end):
             continue
         if not splice.strict or _same_inside(lines, own, splice, new):
             return new
@@ -191,10 +203,10 @@ def _shape(lines: Sequence[Line]) -> List[Tuple[str, int]]:
     return [(line.kind, 0 if line.kind == BLANK else line.depth) for line in lines]
 
 
-def _same_outside(old: Sequence[Line], new: Sequence[Line], splice: _Splice) -> bool:
-    """Whether every line around the splice is still what it was."""
-    above = [line for line in old if line.start < splice.start]
-    below = [line for line in old if line.start >= splice.end]
+def keeps_surroundings(old: Sequence[Line], new: Sequence[Line], start: int, end: int) -> bool:
+    """Whether every line of `old` before `start` and from `end` on is of the same kind in `new`."""
+    above = [line for line in old if line.start < start]
+    below = [line for line in old if line.start >= end]
     return _shape(new[:len(above)]) == _shape(above) and _shape(new[len(new) - len(below):]) == _shape(below)
 
 
