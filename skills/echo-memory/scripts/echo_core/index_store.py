@@ -58,6 +58,10 @@ class IndexStore:
         """
         return self._current().index
 
+    def known(self) -> Optional[EntityIndex]:
+        """The index as of the last load or update, None before the first; asks nothing of the vault."""
+        return self._loaded.index if self._loaded else None
+
     def broken(self) -> bool:
         """Whether the file is there but cannot be read as an index."""
         return self._current().broken

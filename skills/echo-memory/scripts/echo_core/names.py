@@ -1,0 +1,253 @@
+"""What a name means: entities of the index and every other note of the vault, in one lookup (spec 2.4).
+
+Order: path, slug, title (with slug and file name, folded), alias. Two notes on one name in one step are ambiguous.
+System notes own their title and file name; ECHO's own files and conflict copies are asked last. All answers come
+from lookup tables: the catalog's, and a small one for entries of the index that say something else than the note.
+"""
+from __future__ import annotations
+
+import threading
+import unicodedata
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Set, Tuple, Union
+
+from echo_core.catalog import Catalog
+from echo_core.conflicts import conflict_copy
+from echo_core.errors import Ambiguous, NotFound
+from echo_core.index import EntityIndex, Entry
+from echo_core.index_store import IndexStore
+from echo_core.kinds import SYSTEM_NOTES, is_system, kind_of
+from echo_core.nearest import nearest
+from echo_core.note_names import file_stem, note_keys
+from echo_core.text import name_keys
+
+MAX_CANDIDATES = 10
+"""How many candidates an ambiguous name lists."""
+
+
+class Match(NamedTuple):
+    """The one note a name means. by: "path", "slug", "title" or "alias". slug: "" for a note without an entry."""
+
+    path: str
+    slug: str
+    kind: str
+    title: str
+    aliases: List[str]
+    by: str
+
+
+class Several(NamedTuple):
+    """The notes a name could mean, as `{path, title, kind, slug}`. count: of all of them."""
+
+    candidates: List[Dict[str, str]]
+    count: int
+
+
+Meaning = Union[Match, Several, None]
+
+
+def _system_keys() -> Dict[str, str]:
+    """Folded file name or standard title of a system note -> its path."""
+    return {key: path for path, title in SYSTEM_NOTES.items() for key in note_keys(path, title, ())}
+
+
+SYSTEM_KEYS = _system_keys()
+
+
+class Names:
+    """Names of one vault, shared between threads.
+
+    Follows the catalog by its generation, and the index by its stamp; the index file is looked at again once after
+    each refresh of the catalog.
+    """
+
+    def __init__(self, index: IndexStore, catalog: Catalog) -> None:
+        self._store = index
+        self._catalog = catalog
+        self._lock = threading.RLock()
+        self._index = EntityIndex()
+        self._refreshes = -1
+        self._generation = -1
+        self._extra: Dict[str, Set[str]] = {}
+        self._extra_keys: Dict[str, Tuple[str, ...]] = {}
+
+    def resolve(self, mention: str) -> Meaning:
+        """What `mention` means: a Match, Several, or None. Raises what loading the index raises."""
+        self._follow()
+        mention = unicodedata.normalize("NFC", mention).strip()
+        path = self._path(mention)
+        if path:
+            return self._match(path, "path")
+        # Only a bare file name loses its extension: what looks like a path to another folder names nothing here.
+        keys = name_keys(mention if "/" in mention else file_stem(mention))
+        path = self._system_note(keys)
+        if path:
+            return self._match(path, "title")
+        entry = self._index.entries.get(mention)
+        if entry is not None and self._exists(entry.path):
+            return self._match(entry.path, "slug")
+        return self._by_name(keys)
+
+    def exact(self, ref: str) -> str:
+        """The path of the one note `ref` means.
+
+        Raises NotFound with the nearest `candidates`, Ambiguous with those it could mean, and what loading the
+        index raises.
+        """
+        found = self.resolve(ref)
+        if isinstance(found, Match):
+            return found.path
+        shown = ref if len(ref) <= 80 else ref[:79] + "…"
+        if found is None:
+            raise NotFound(
+                f"there is no note called {shown!r}", hint="Use the path or slug of one of the candidates.",
+                path=ref, candidates=self.candidates(ref),
+            )
+        raise Ambiguous(
+            f"{shown!r} may mean {found.count} notes", hint="Use the path of the one you mean.",
+            candidates=found.candidates,
+        )
+
+    def candidates(self, mention: str, n: int = 5) -> List[Dict[str, str]]:
+        """The at most `n` notes with the nearest names as `{path, title, kind, slug}`, best first."""
+        self._follow()
+        with self._lock:
+            names = self._catalog.name_keys() + list(self._extra)
+        found: Dict[str, None] = {}
+        for key in nearest(file_stem(mention), names, 4 * n):
+            paths = [path for path in self._named({key}) if self._exists(path)]
+            for path in sorted(paths, key=lambda path: (self._rank(path), path)):
+                found.setdefault(path)
+        best = sorted(found, key=self._rank)
+        return [self._row(path) for path in best[:n]]
+
+    def slug_of(self, path: str) -> str:
+        """The slug of the entity whose note is `path`, "" when the index has none."""
+        self._follow()
+        return self._index.by_path.get(unicodedata.normalize("NFC", path), "")
+
+    # -- one name -------------------------------------------------------------------------------------------
+
+    def _path(self, mention: str) -> str:
+        """The note whose path `mention` is, with or without `.md`; "" when it is none."""
+        mention = mention.lstrip("/")
+        for path in (mention, f"{mention}.md"):
+            if self._catalog.record(path) is not None:
+                return path
+            if path in self._index.by_path and self._exists(path):
+                return path
+        return ""
+
+    def _system_note(self, keys: FrozenSet[str]) -> str:
+        """The system note whose file name or standard title this is, "" when it is none or not there."""
+        paths = [SYSTEM_KEYS[key] for key in keys if key in SYSTEM_KEYS]
+        return next((path for path in paths if self._catalog.record(path) is not None), "")
+
+    def _by_name(self, keys: FrozenSet[str]) -> Meaning:
+        ranks: Dict[Tuple[int, int], List[str]] = {}
+        for path in self._named(keys):
+            if self._exists(path):
+                step = 0 if self._is_own_name(path, keys) else 1
+                ranks.setdefault((self._rank(path, step), step), []).append(path)
+        if not ranks:
+            return None
+        first = min(ranks)
+        paths = sorted(ranks[first])
+        if len(paths) == 1:
+            return self._match(paths[0], "title" if first[1] == 0 else "alias")
+        return Several([self._row(path) for path in paths[:MAX_CANDIDATES]], len(paths))
+
+    def _rank(self, path: str, step: int = 0) -> int:
+        """0 for system notes by a name of their own, 1 for ordinary notes, 2 for ECHO's files and conflict copies."""
+        if path in SYSTEM_NOTES:
+            return 0 if step == 0 else 2
+        return 2 if is_system(path) or conflict_copy(path) else 1
+
+    def _named(self, keys: Iterable[str]) -> Set[str]:
+        """The notes that answer to one of `keys` by slug, file name, title or alias."""
+        found = self._catalog.named(keys)
+        with self._lock:
+            for key in keys:
+                found |= self._extra.get(key, set())
+        return found
+
+    def _is_own_name(self, path: str, keys: FrozenSet[str]) -> bool:
+        """Whether one of `keys` is the note's slug, title or file name, and not only an alias."""
+        entry = self._index.get(path)
+        record = self._catalog.record(path)
+        names = {file_stem(path)}
+        if record is not None:
+            names.add(record.title)
+        if entry is not None:
+            names.update((entry.title, self._index.by_path[path]))
+        return any(not keys.isdisjoint(name_keys(name)) for name in names)
+
+    def _exists(self, path: str) -> bool:
+        """Whether the note is there, or nobody can tell that it is not."""
+        return self._catalog.record(path) is not None or not self._catalog.is_gone(path)
+
+    def _match(self, path: str, by: str) -> Match:
+        entry, record = self._index.get(path), self._catalog.record(path)
+        title = record.title if record else entry.title if entry else file_stem(path)
+        aliases = list(record.aliases if record else entry.aliases if entry else ())
+        return Match(path, self._index.by_path.get(path, ""), self._kind(path), title, aliases, by)
+
+    def _row(self, path: str) -> Dict[str, str]:
+        match = self._match(path, "")
+        return {"path": match.path, "title": match.title, "kind": match.kind, "slug": match.slug}
+
+    def _kind(self, path: str) -> str:
+        facts = self._catalog.facts(path)
+        return kind_of(path) or (facts.kind if facts else "")
+
+    # -- following index and catalog --------------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Bring the extra table up to what index and catalog say now, looking only at what changed."""
+        with self._lock:
+            refreshes, generation = self._catalog.refreshes(), self._catalog.generation
+            known = self._store.known()
+            if known is None or refreshes != self._refreshes:
+                known = self._store.load()
+            if known.stamp == self._index.stamp and generation == self._generation:
+                self._refreshes = refreshes
+                return
+            changed = self._catalog.changed_since(self._generation)
+            if known.stamp != self._index.stamp:
+                differing = {path for path, slug in known.by_path.items() if self._says_else(known, path, slug)}
+                differing.update(path for path in self._index.by_path if path not in known.by_path)
+                changed = None if changed is None else changed | differing
+            self._index = known
+            for path in set(known.by_path) | set(self._extra_keys) if changed is None else changed:
+                self._set_extra(path)
+            self._refreshes, self._generation = refreshes, generation
+
+    def _says_else(self, known: EntityIndex, path: str, slug: str) -> bool:
+        """Whether the entry of `path` differs from the one of the index that was followed so far."""
+        return self._index.by_path.get(path) != slug or self._index.entries[slug] != known.entries[slug]
+
+    def _set_extra(self, path: str) -> None:
+        """Enter the names that the index gives to the note at `path` beyond those of the note itself."""
+        for key in self._extra_keys.pop(path, ()):
+            self._extra[key].discard(path)
+            if not self._extra[key]:
+                del self._extra[key]
+        slug = self._index.by_path.get(path)
+        if slug is None:
+            return
+        keys = self._names_beyond(path, slug, self._index.entries[slug])
+        if keys:
+            self._extra_keys[path] = keys
+        for key in keys:
+            self._extra.setdefault(key, set()).add(path)
+
+    def _names_beyond(self, path: str, slug: str, entry: Entry) -> Tuple[str, ...]:
+        record = self._catalog.record(path)
+        names = [slug, entry.title, *entry.aliases]
+        if record is None:
+            return note_keys(path, "", names)
+        mirrored = {file_stem(path), record.title, *record.aliases}
+        keys: Set[str] = set()
+        for name in names:
+            if name not in mirrored:
+                keys |= name_keys(name)
+        return tuple(keys.difference(record.keys))
