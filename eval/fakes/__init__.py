@@ -1,0 +1,1 @@
+"""Stand-ins for what ECHO talks to, with their faults built in."""

@@ -1,0 +1,86 @@
+"""Bytes that are either wholly on the disk or not at all: temp file, fsync, rename, fsync of the folder.
+
+The folder vault builds its own replacement out of these steps (it compares before it renames); files of the state
+folder use `replace_file`.
+"""
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+
+if sys.platform != "win32":
+    import fcntl
+
+_PREFIX, _SUFFIX = ".echo-", ".tmp"
+_BINARY = getattr(os, "O_BINARY", 0)
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | _BINARY
+
+
+def temp_name() -> str:
+    """A fresh name for a temp file; a dot name, so that no listing and no other program shows it."""
+    return f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
+
+
+def is_temp_name(name: str) -> bool:
+    """Whether `name` is one of ours."""
+    return name.startswith(_PREFIX) and name.endswith(_SUFFIX)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte to the descriptor; OSError when the disk refuses one."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view):]
+
+
+def sync(fd: int) -> None:
+    """Return when the descriptor's bytes survive a power cut."""
+    if sys.platform == "darwin":
+        # fsync on macOS stops at the drive's own cache.
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(fd)
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in a folder durable; Windows cannot and does it by itself."""
+    if os.name == "nt":
+        return
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def private_folder(path: str) -> str:
+    """The folder, made with its parents when missing, readable by its owner alone (0700)."""
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
+def replace_file(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Put `data` at `path` atomically and durably; after an OSError the old file stands untouched."""
+    folder = os.path.dirname(path) or "."
+    temp = os.path.join(folder, temp_name())
+    fd = os.open(temp, CREATE, mode)
+    try:
+        try:
+            write_all(fd, data)
+            sync(fd)
+        finally:
+            os.close(fd)
+        os.replace(temp, path)
+    except BaseException:
+        _remove_quietly(temp)
+        raise
+    sync_folder(folder)
+
+
+def _remove_quietly(path: str) -> None:
+    """Remove a temp file on the way out of a failure, whose own error is the one worth raising."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return

@@ -1,0 +1,174 @@
+"""What is in a folder vault: the walk, one folder, and names that match apart from case; everything raises OSError."""
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from typing import Iterator, List, Optional, Tuple
+
+from echo_core.atomic import is_temp_name
+from echo_core.errors import InvalidPath
+from echo_core.paths import MAX_PATH_BYTES, case_key, check_path
+from echo_core.vault.base import Listing, Stat
+from echo_core.vault.safe_open import Below
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_(](?:[A-Za-z0-9_() ,.'&+-]{0,250}[A-Za-z0-9_(),'&+-])?\Z")
+_Item = Tuple[str, Optional[Stat]]
+
+
+class Scan:
+    """One walk. Afterwards: `unreadable` paths, `leftovers` (our temp files), `seen` (whether anything is there)."""
+
+    def __init__(self, below: Below) -> None:
+        self._below = below
+        self.unreadable: List[str] = []
+        self.leftovers: List[str] = []
+        self.seen = False
+
+    def files(self) -> Iterator[Stat]:
+        """Every file in path order; only an unreadable root raises."""
+        waiting: List[_Item] = self._items("")
+        while waiting:
+            path, found = waiting.pop()
+            if found is not None:
+                yield found
+                continue
+            try:
+                waiting += self._items(path)
+            except (OSError, InvalidPath):
+                # Also when the folder is gone by now: its files may just have moved, so they are unknown.
+                self.unreadable.append(path)
+
+    def _items(self, path: str) -> List[_Item]:
+        """Files (with facts) and folders (without) directly in `path`, last in path order first."""
+        with self._below.folder(path) as folder:
+            entries = folder.entries()
+            items = [item for entry in entries for item in self.item(path, entry)]
+        self.seen = self.seen or bool(entries)
+        items.sort(key=_path_order, reverse=True)
+        return self._once(items)
+
+    def item(self, folder: str, entry: "os.DirEntry[str]") -> List[_Item]:
+        """The entry as an item; none for what a walk leaves out."""
+        name = entry.name
+        if name[0] == ".":
+            if is_temp_name(name):
+                self.leftovers.append(_join(folder, name))
+            return []
+        path = self._accepted(folder, name)
+        if path is None:
+            return []
+        if entry.is_symlink():
+            return self._linked(path)
+        if entry.is_dir(follow_symlinks=False):
+            return [(path, None)]
+        if not entry.is_file(follow_symlinks=False):
+            return []
+        try:
+            facts = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return []
+        return [(path, Stat(path, facts.st_size, facts.st_mtime_ns))]
+
+    def _accepted(self, folder: str, name: str) -> Optional[str]:
+        """The NFC path of a name; None, and noted as unreadable, when ECHO accepts no such path."""
+        path = _join(folder, name)
+        if _PLAIN_NAME.match(name) and len(path) * 4 <= MAX_PATH_BYTES:
+            return path
+        try:
+            return check_path(path)
+        except InvalidPath:
+            self.unreadable.append(path.encode("utf-8", "replace").decode("utf-8"))
+            return None
+
+    def _linked(self, path: str) -> List[_Item]:
+        """A link to a file inside counts as a file; one to a folder inside would only list its files twice."""
+        try:
+            place = self._below.place(path)
+        except (OSError, InvalidPath):
+            self.unreadable.append(path)
+            return []
+        with place:
+            if place.facts is None:
+                self.unreadable.append(path)
+            elif place.is_file:
+                return [(path, Stat(path, place.facts.st_size, place.facts.st_mtime_ns))]
+        return []
+
+    def _once(self, items: List[_Item]) -> List[_Item]:
+        """Drop what shares its NFC path with a neighbour (NFC and NFD side by side): only one of them can be read."""
+        if all(item[0].isascii() for item in items):
+            return items
+        kept: List[_Item] = []
+        for item in items:
+            if kept and kept[-1][0] == item[0]:
+                self.unreadable.append(item[0])
+            else:
+                kept.append(item)
+        return kept
+
+
+def list_folder(below: Below, path: str) -> Listing:
+    """Folders and files directly in `path`; names in NFC, what a walk leaves out left out."""
+    scan = Scan(below)
+    folders, files = set(), set()
+    with below.folder(path) as folder:
+        for entry in folder.entries():
+            name = unicodedata.normalize("NFC", entry.name)
+            if entry.is_symlink() and not name.startswith(".") and is_folder(below, _join(path, name)):
+                folders.add(name)
+                continue
+            for _, found in scan.item(path, entry):
+                (folders if found is None else files).add(name)
+    return Listing(sorted(folders), sorted(files))
+
+
+def is_folder(below: Below, path: str) -> bool:
+    """Whether the path leads to a folder inside."""
+    try:
+        below.folder(path).close()
+    except (OSError, InvalidPath):
+        return False
+    return True
+
+
+def is_file(below: Below, path: str) -> bool:
+    """Whether the path leads to an ordinary file inside."""
+    try:
+        with below.place(path) as place:
+            return place.is_file
+    except (OSError, InvalidPath):
+        return False
+
+
+def matches(below: Below, path: str) -> List[str]:
+    """Everything whose path differs from `path` at most in case or normal form, spelled as on the disk."""
+    found = [""]
+    for segment in path.split("/"):
+        key = case_key(segment)
+        found = [_join(folder, name) for folder in found for name in _names(below, folder)
+                 if (name.lower() if name.isascii() else case_key(name)) == key]
+    return sorted(found)
+
+
+def has_entries(below: Below) -> bool:
+    """Whether anything at all is in the root."""
+    with below.open_root() as folder:
+        return bool(folder.names())
+
+
+def _names(below: Below, path: str) -> List[str]:
+    """The names in a folder; none when it is a file or closed to us, since then nothing in it can be meant."""
+    try:
+        with below.folder(path) as folder:
+            return folder.names()
+    except (OSError, InvalidPath):
+        return []
+
+
+def _path_order(item: _Item) -> str:
+    return item[0] if item[1] is not None else item[0] + "/"
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
