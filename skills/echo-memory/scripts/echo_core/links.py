@@ -1,4 +1,4 @@
-"""Links of a note: `[[wiki]]`, `![[embed]]` and `[text](file.md)`; reading, rewriting and writing them (spec 2.7, 3.2)."""
+"""Links of a note: `[[wiki]]`, `![[embed]]` and `[text](file.md)`; read, rewritten, written (spec 2.7, 3.2)."""
 from __future__ import annotations
 
 import re
@@ -6,7 +6,8 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 from urllib.parse import quote, unquote
 
 from echo_core.mdinline import INLINE_LINK, WIKI, spans
-from echo_core.mdscan import FRONT, scan
+from echo_core.mdlines import FRONT
+from echo_core.mdscan import scan
 from echo_core.text import one_line
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")

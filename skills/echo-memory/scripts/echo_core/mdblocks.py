@@ -7,8 +7,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from echo_core.errors import InvalidArgument, InvalidTarget
 from echo_core.mdedit import OPERATIONS, keeps_surroundings
 from echo_core.mdheads import full_path, headings, printable
-from echo_core.mdlines import detect_eol
-from echo_core.mdscan import BLANK, FRONT, GAP, TEXT, Line, scan
+from echo_core.mdlines import BLANK, FRONT, GAP, TEXT, Line, detect_eol
+from echo_core.mdscan import scan
 
 _EOL = re.compile(r"\r\n|\r|\n")
 _ID = re.compile(r"(?:^|(?<=[ \t>]))\^(?P<id>[A-Za-z0-9-]+)[ \t]*$")
@@ -44,7 +44,7 @@ def blocks_by_id(text: str) -> Dict[str, List[Block]]:
     lines = scan(text)
     for index, line in enumerate(lines):
         match = _ID.search(text[line.start:line.end]) if line.kind == TEXT else None
-        if not match or index + 1 < len(lines) and _same_paragraph(line, lines[index + 1]):
+        if not match or (index + 1 < len(lines) and _same_paragraph(line, lines[index + 1])):
             continue
         block = _block(text, lines, index, match)
         if block:
@@ -138,7 +138,7 @@ def _block(text: str, lines: Sequence[Line], index: int, match: "re.Match[str]")
         if first == index:
             first = _first_of_block(lines, last, line.depth)
     end = lines[last].end if alone else line.start + len(text[line.start:id_start].rstrip(" \t"))
-    whole = alone and lines[first].kind != TEXT or alone and line.depth < lines[first].depth
+    whole = alone and (lines[first].kind != TEXT or line.depth < lines[first].depth)
     return _placed(text, lines[first], whole, Block(match.group("id"), 0, end, id_start, id_end, 0, "", alone))
 
 

@@ -11,8 +11,8 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_core.errors import InvalidArgument
 from echo_core.mdheads import Heading, headings
-from echo_core.mdlines import body_offset, detect_eol, split_lines
-from echo_core.mdscan import BLANK, TABLE, TEXT, Line, scan, scan_fragment
+from echo_core.mdlines import BLANK, TABLE, TEXT, Line, body_offset, detect_eol, split_lines
+from echo_core.mdscan import scan, scan_fragment
 from echo_core.text import one_line
 
 OPERATIONS = ("append", "prepend", "replace")
@@ -62,7 +62,7 @@ def edit_section(text: str, heading: Heading, operation: str, content: str) -> s
 
 
 def append_text(text: str, line: str, section: Optional[Heading] = None) -> str:
-    """The text with the line (or lines) added as whole lines: at the end of the section's own content, else of the note.
+    """The text with the line (or lines) added whole, at the end of the section's own content, else of the note.
 
     Adds the one line end that is missing before it, never a blank line unless the line would otherwise turn the
     paragraph above into a heading. InvalidArgument when the line would swallow the text below it.

@@ -9,7 +9,8 @@ import unicodedata
 from typing import Callable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from echo_core.errors import InvalidTarget
-from echo_core.mdscan import ATX, SETEXT, UNDERLINE, Line, scan
+from echo_core.mdlines import ATX, SETEXT, UNDERLINE, Line
+from echo_core.mdscan import scan
 
 _ATX_MARKS = re.compile(r"\ufeff? {0,3}#{1,6}(?=[ \t]|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")

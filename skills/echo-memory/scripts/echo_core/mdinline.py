@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
-from echo_core.mdscan import ATX, HTML, SETEXT, TABLE, TEXT, Line, scan
+from echo_core.mdlines import ATX, HTML, SETEXT, TABLE, TEXT, Line
+from echo_core.mdscan import scan
 
 CODE_SPAN, WIKI, INLINE_LINK, MARKUP, ADDRESS, MATH, TAG, BRACKETS = (
     "code", "wiki", "link", "markup", "address", "math", "tag", "brackets")

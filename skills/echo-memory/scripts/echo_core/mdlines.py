@@ -1,10 +1,31 @@
-"""Lines and line ends of a note, as Markdown counts them: LF, CRLF and lone CR, nothing else."""
+"""Lines of a note: what a line can be, and where lines start and end, which is at LF, CRLF or lone CR only."""
 from __future__ import annotations
 
 import re
-from typing import Iterator, Tuple
+from typing import Iterator, NamedTuple, Tuple
+
+from echo_core.frontblock import split
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|$)")
+
+FRONT, BLANK, GAP, TEXT, ATX, SETEXT, UNDERLINE, RULE, TABLE, FENCE, CODE, INDENTED, RAW, HTML = (
+    "front", "blank", "gap", "text", "atx", "setext", "underline", "rule", "table", "fence", "code", "indented", "raw",
+    "html")
+"""Kinds of lines. GAP holds only markers (`>`, `-`), SETEXT is the text of a setext heading and UNDERLINE its last
+line, FENCE opens or closes the CODE between, RAW is HTML without Markdown (comments, scripts), HTML the rest of it."""
+
+
+class Line(NamedTuple):
+    """One line: where it starts, where its text ends, where the next line starts (characters); what it is; how many
+    quotes and list items hold it; the number of its block, and of the outermost quote or list around it (0: none)."""
+
+    start: int
+    end: int
+    stop: int
+    kind: str
+    depth: int
+    block: int
+    root: int
 
 
 def split_lines(text: str) -> Iterator[Tuple[int, int, int]]:
@@ -25,18 +46,13 @@ def split_lines(text: str) -> Iterator[Tuple[int, int, int]]:
 
 
 def body_offset(text: str) -> int:
-    """Where the body starts: behind the frontmatter block, or 0 (behind a byte order mark all the same)."""
-    match = re.match(r"\ufeff?---[ \t]*(?:\r\n|\r|\n)", text)
-    if not match:
-        return 0
-    for start, end, stop in split_lines(text):
-        if start >= match.end() and text[start:end].rstrip() in ("---", "..."):
-            return stop
-    return 0
+    """Where the body starts: behind a closed frontmatter block, else at 0, byte order mark included."""
+    block = split(text)
+    return block.end if block and block.closed else 0
 
 
 def detect_eol(text: str) -> str:
-    """The line end most lines of `text` have, "\\n" when there is none or on a tie with it."""
+    """The line end most lines of `text` have; of equals the first of LF, CRLF, CR; LF when there is none."""
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
     return max(counts, key=lambda eol: counts[eol])

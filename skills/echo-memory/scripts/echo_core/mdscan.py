@@ -1,38 +1,17 @@
-"""What each line of a note is: the block structure of CommonMark, plus tables and frontmatter (spec 2.2).
+"""What each line of a note is (spec 2.2).
 
 A scan answers the one question that every edit asks first: is this `# line` a heading, or only a line of a fence,
-of indented code, of an HTML comment, of a table? It follows the block phase of CommonMark (containers, lazy
-continuation, link definitions before a setext line); inline markup is the business of `echo_core.mdinline`.
+of indented code, of an HTML comment, of a table, of the frontmatter?
 """
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, List, NamedTuple, Optional, Pattern, Tuple
+from typing import Tuple
 
-from echo_core import mdsyntax
-from echo_core.mdlines import body_offset, split_lines
+from echo_core.mdlines import FRONT, Line, body_offset, split_lines
+from echo_core.mdscanner import Scanner
 
-FRONT, BLANK, GAP, TEXT, ATX, SETEXT, UNDERLINE, RULE, TABLE, FENCE, CODE, INDENTED, RAW, HTML = (
-    "front", "blank", "gap", "text", "atx", "setext", "underline", "rule", "table", "fence", "code", "indented", "raw",
-    "html")
-"""Kinds of lines. GAP holds only markers (`>`, `-`), SETEXT is the text of a setext heading and UNDERLINE its last
-line, FENCE opens or closes the CODE between, RAW is HTML without Markdown (comments, scripts), HTML the rest of it."""
-
-_QUOTE = -1
-_CACHED = 1 << 20  # longer texts are not kept: one note of 50 MB must not stay in memory
-
-
-class Line(NamedTuple):
-    """One line: where it starts, where its text ends, where the next line starts (characters); what it is; how many
-    quotes and list items hold it; the number of its block, and of the outermost quote or list around it (0: none)."""
-
-    start: int
-    end: int
-    stop: int
-    kind: str
-    depth: int
-    block: int
-    root: int
+_CACHED = 1 << 18  # longer texts are not kept: a note of 50 MB must not stay in memory
 
 
 def scan(text: str) -> Tuple[Line, ...]:
@@ -45,261 +24,16 @@ def scan_fragment(text: str) -> Tuple[Line, ...]:
     return _scan(text, 0)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _kept(text: str) -> Tuple[Line, ...]:
     return _scan(text, body_offset(text))
 
 
 def _scan(text: str, body: int) -> Tuple[Line, ...]:
-    scanner = _Scanner()
+    scanner = Scanner()
     for start, end, stop in split_lines(text):
         if start < body:
             scanner.lines.append([start, end, stop, FRONT, 0, 0, 0])
-        elif start == 0 and text[0] == "\ufeff":
-            scanner.feed(text[1:end], start, end, stop)
         else:
-            scanner.feed(text[start:end], start, end, stop)
+            scanner.feed(text[start + (start == 0 and text[0] == "\ufeff"):end], start, end, stop)
     return tuple(Line(*fields) for fields in scanner.lines)
-
-
-class _Scanner:
-    """Reads lines in order and notes what each is.
-
-    `leaf` is the kind of the open leaf block ("" for none); `stack` the open containers, each [width of its indent or
-    _QUOTE, 1 once it holds something]. In all methods `rest` is the line from its first unread non-space character,
-    `matched` the number of containers the line continues, `paragraph` whether an open paragraph could take it.
-    """
-
-    def __init__(self) -> None:
-        self.lines: List[List[Any]] = []
-        self.stack: List[List[int]] = []
-        self.leaf = ""
-        self.fence = ""
-        self.html_end: Optional[Pattern[str]] = None
-        self.paragraph: List[str] = []
-        self.block = self.root = 0
-        self.root_marker = ""
-        self.span = (0, 0, 0)
-
-    def feed(self, raw: str, start: int, end: int, stop: int) -> None:
-        """Classifies one line; `raw` is its text without the line end."""
-        self.span = (start, end, stop)
-        if not self.stack and self.leaf in ("", TEXT) and raw[:1].isalpha():
-            self.text_line(raw, self.leaf == TEXT)  # the common case: no block starts with a letter
-            return
-        line = raw.expandtabs(4) if "\t" in raw else raw
-        pos, matched = self.enter_containers(line)
-        inside = matched == len(self.stack)
-        if inside and self.leaf in (FENCE, RAW, HTML) and self.continue_verbatim(line[pos:]):
-            return
-        if not inside and self.leaf != TEXT:
-            self.leaf = ""
-        self.open_blocks(line, pos, matched)
-
-    def enter_containers(self, line: str) -> Tuple[int, int]:
-        """Where the line's content starts inside the containers it continues, and how many these are."""
-        pos = matched = 0
-        for width, holds in self.stack:
-            indent = _indent(line, pos)
-            if width == _QUOTE:
-                if indent > 3 or line[pos + indent:pos + indent + 1] != ">":
-                    break
-                pos = _after_quote_mark(line, pos + indent)
-            elif pos + indent == len(line):
-                if not holds:
-                    break
-                pos = min(len(line), pos + width)
-            elif indent < width:
-                break
-            else:
-                pos += width
-            matched += 1
-        return pos, matched
-
-    def continue_verbatim(self, rest: str) -> bool:
-        """Notes a line of the open fence or HTML block; False when the block ended before it."""
-        if self.leaf == FENCE:
-            mark = rest.strip(" ")
-            closes = len(mark) >= len(self.fence) and not mark.strip(self.fence[0]) and _indent(rest, 0) < 4
-            self.put(FENCE if closes else CODE, False)
-            self.leaf = "" if closes else FENCE
-            return True
-        if self.leaf == HTML and not rest.strip(" "):
-            self.leaf = ""
-            return False
-        self.put(self.leaf, False)
-        if self.leaf == RAW and self.html_end is not None and self.html_end.search(rest):
-            self.leaf = ""
-        return True
-
-    def open_blocks(self, line: str, pos: int, matched: int) -> None:
-        """Opens the containers and the leaf block that the rest of the line starts."""
-        opened = False
-        while True:
-            indent = _indent(line, pos)
-            rest = line[pos + indent:]
-            paragraph = self.leaf == TEXT and not opened
-            within = paragraph and matched == len(self.stack)
-            if not rest:
-                self.blank(matched, opened or bool(line.strip(" ")))
-            elif indent > 3:
-                self.indented(rest, matched, paragraph)
-            elif rest[0] == ">":
-                pos = _after_quote_mark(line, pos + indent)
-                self.push(matched, _QUOTE, "")
-                matched, opened = len(self.stack), True
-                continue
-            elif not self.open_leaf(rest, matched, paragraph, within):
-                width = _item_width(rest, within)
-                if width:
-                    pos = min(len(line), pos + indent + width[0])
-                    self.push(matched, indent + width[0], width[1])
-                    matched, opened = len(self.stack), True
-                    continue
-                self.plain(rest, matched, paragraph)
-            return
-
-    def open_leaf(self, rest: str, matched: int, paragraph: bool, within: bool) -> bool:
-        """Notes a line that starts a heading, fence, HTML block or rule, or that makes the paragraph above a heading
-        or table; False when it does none of these."""
-        fence = mdsyntax.OPEN_FENCE.match(rest)
-        if mdsyntax.ATX.match(rest):
-            self.leaf_block(matched, ATX, "")
-        elif fence:
-            self.fence = fence.group()
-            self.leaf_block(matched, FENCE, FENCE)
-        elif rest[0] == "<" and self.open_html(rest, matched, paragraph):
-            pass
-        elif within and mdsyntax.UNDERLINE.match(rest) and self.mark_heading():
-            self.put(UNDERLINE, False)
-            self.leaf = ""
-        elif mdsyntax.RULE.match(rest):
-            self.leaf_block(matched, RULE, "")
-        elif within and mdsyntax.is_table_start(self.paragraph[-1], rest):
-            self.start_table()
-        else:
-            return False
-        return True
-
-    def open_html(self, rest: str, matched: int, paragraph: bool) -> bool:
-        """Notes a line that starts an HTML block; False when it starts none."""
-        self.html_end = mdsyntax.raw_html_end(rest)
-        if self.html_end:
-            self.leaf_block(matched, RAW, "" if self.html_end.search(rest) else RAW)
-        elif mdsyntax.starts_html(rest, paragraph):
-            self.leaf_block(matched, HTML, HTML)
-        else:
-            return False
-        return True
-
-    def mark_heading(self) -> bool:
-        """Turns the open paragraph into a setext heading; False when it holds only link definitions."""
-        rest = mdsyntax.without_definitions("\n".join(self.paragraph))
-        if not rest.strip():
-            return False
-        for fields in self.lines[-rest.count("\n") - 1:]:
-            fields[3] = SETEXT
-        return True
-
-    def start_table(self) -> None:
-        """Makes the last paragraph line the header of a table whose delimiter row is the current line."""
-        if len(self.paragraph) > 1:
-            self.block += 1
-        self.lines[-1][3:6] = [TABLE, len(self.stack), self.block]
-        self.put(TABLE, False)
-        self.leaf = TABLE
-
-    def blank(self, matched: int, marked: bool) -> None:
-        """Notes a line without content; `marked` when it holds container markers."""
-        self.close(matched)
-        if self.leaf != INDENTED:
-            self.leaf = ""
-        self.emit(GAP if marked else BLANK)
-
-    def indented(self, rest: str, matched: int, paragraph: bool) -> None:
-        """Notes a line indented by four or more: code, or one more line of the paragraph."""
-        if paragraph:
-            self.text_line(rest, True)
-            return
-        self.close(matched)
-        self.put(INDENTED, self.leaf != INDENTED)
-        self.leaf = INDENTED
-
-    def plain(self, rest: str, matched: int, paragraph: bool) -> None:
-        """Notes a line of text; an open paragraph takes it even when its container marks are missing."""
-        if not paragraph:
-            self.close(matched)
-        if self.leaf == TABLE:
-            self.put(TABLE, False)
-        else:
-            self.text_line(rest, paragraph)
-
-    def text_line(self, rest: str, continues: bool) -> None:
-        """Notes a paragraph line."""
-        if not continues:
-            self.paragraph = []
-        self.paragraph.append(rest)
-        self.put(TEXT, not continues)
-        self.leaf = TEXT
-
-    def leaf_block(self, matched: int, kind: str, leaf: str) -> None:
-        """Notes the first line of a block; `leaf` is what stays open after it."""
-        self.close(matched)
-        self.put(kind, True)
-        self.leaf = leaf
-
-    def push(self, matched: int, width: int, marker: str) -> None:
-        """Opens a quote or list item; an item of the list before it keeps that list's number."""
-        self.close(matched)
-        self.leaf = ""
-        if self.stack:
-            self.stack[-1][1] = 1
-        elif not marker or marker != self.root_marker:
-            self.root += 1
-        if not self.stack:
-            self.root_marker = marker
-        self.stack.append([width, 0])
-
-    def close(self, matched: int) -> None:
-        """Closes the containers that the line does not continue, and what is open inside them."""
-        if matched < len(self.stack):
-            del self.stack[matched:]
-            self.leaf = ""
-
-    def put(self, kind: str, fresh: bool) -> None:
-        """Notes a line with content, as the first of its block when `fresh`."""
-        self.block += fresh
-        if self.stack:
-            self.stack[-1][1] = 1
-        else:
-            self.root_marker = ""
-        self.emit(kind)
-
-    def emit(self, kind: str) -> None:
-        """Notes the current line."""
-        depth = len(self.stack)
-        self.lines.append([*self.span, kind, depth, self.block, self.root if depth else 0])
-
-
-def _indent(line: str, pos: int) -> int:
-    rest = line[pos:]
-    return len(rest) - len(rest.lstrip(" "))
-
-
-def _after_quote_mark(line: str, pos: int) -> int:
-    return pos + (2 if line[pos + 1:pos + 2] == " " else 1)
-
-
-def _item_width(rest: str, within: bool) -> Optional[Tuple[int, str]]:
-    """Width of the list marker that `rest` starts with, and its kind; None when it starts no item.
-
-    Inside a paragraph only an item with text, and of the ordered ones only number 1, starts a list.
-    """
-    marker = mdsyntax.MARKER.match(rest)
-    if not marker:
-        return None
-    empty = not rest[marker.end():].strip(" ")
-    if within and (empty or marker.group("number") and int(marker.group("number")) != 1):
-        return None
-    spaces = len(marker.group("spaces") or "")
-    return marker.end() + (spaces if 1 <= spaces <= 4 and not empty else 1), rest[marker.end() - 1]

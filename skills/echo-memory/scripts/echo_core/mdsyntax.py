@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import re
-from typing import Optional, Pattern
+from typing import Optional, Pattern, Tuple
 
 ATX = re.compile(r"#{1,6}(?: |$)")
 UNDERLINE = re.compile(r"(?:=+|-+) *$")
 RULE = re.compile(r"(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$")
 OPEN_FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
-MARKER = re.compile(r"(?:[-+*]|(?P<number>\d{1,9})[.)])(?=(?P<spaces> +)|$)")
+_MARKER = re.compile(r"(?:[-+*]|(?P<number>\d{1,9})[.)])(?=(?P<spaces> +)|$)")
 
 _DELIMITERS = re.compile(r"\|? *:?-+:? *(?:\| *:?-+:? *)*\|? *$")
 _DELIMITER_CHARACTERS = frozenset("|-: ")
@@ -37,13 +37,28 @@ _RAW = (
 
 
 def raw_html_end(rest: str) -> Optional[Pattern[str]]:
-    """What ends the HTML without Markdown (script, comment, declaration) that `rest` starts; None when it starts none."""
+    """What ends the HTML without Markdown (script, comment, ...) that `rest` starts; None when it starts none."""
     return next((ends for begins, ends in _RAW if begins.match(rest)), None)
 
 
 def starts_html(rest: str, in_paragraph: bool) -> bool:
     """Whether `rest` starts HTML that runs to the next blank line; a lone inline tag cannot interrupt a paragraph."""
-    return bool(_TAG_BLOCK.match(rest)) or not in_paragraph and bool(_LONE_TAG.match(rest))
+    return bool(_TAG_BLOCK.match(rest)) or (not in_paragraph and bool(_LONE_TAG.match(rest)))
+
+
+def item_width(rest: str, within: bool) -> Optional[Tuple[int, str]]:
+    """Width of the list marker that `rest` starts with, and its kind; None when it starts no item.
+
+    Inside a paragraph only an item with text, and of the ordered ones only number 1, starts a list.
+    """
+    marker = _MARKER.match(rest)
+    if not marker:
+        return None
+    empty = not rest[marker.end():].strip(" ")
+    if within and (empty or int(marker.group("number") or 1) != 1):
+        return None
+    spaces = len(marker.group("spaces") or "")
+    return marker.end() + (spaces if 1 <= spaces <= 4 and not empty else 1), rest[marker.end() - 1]
 
 
 def without_definitions(paragraph: str) -> str:

@@ -1,0 +1,241 @@
+"""The block phase of CommonMark, plus tables: what each line is, given the lines above it (spec 2.2).
+
+Containers, lazy continuation, and link definitions before a setext line are followed as the specification has them;
+inline markup is the business of `echo_core.mdinline`.
+"""
+from __future__ import annotations
+
+from typing import Any, List, Optional, Pattern, Tuple
+
+from echo_core import mdsyntax
+from echo_core.mdlines import ATX, BLANK, CODE, FENCE, GAP, HTML, INDENTED, RAW, RULE, SETEXT, TABLE, TEXT, UNDERLINE
+
+_QUOTE = -1
+
+
+class Scanner:
+    """Reads lines in order and notes what each is.
+
+    `leaf` is the kind of the open leaf block ("" for none); `stack` the open containers, each [width of its indent or
+    _QUOTE, 1 once it holds something]. In all methods `rest` is the line from its first unread non-space character,
+    `matched` the number of containers the line continues, `paragraph` whether an open paragraph could take it.
+    """
+
+    def __init__(self) -> None:
+        self.lines: List[List[Any]] = []
+        self.stack: List[List[int]] = []
+        self.leaf = ""
+        self.fence = ""
+        self.html_end: Optional[Pattern[str]] = None
+        self.paragraph: List[str] = []
+        self.block = self.root = 0
+        self.root_marker = ""
+        self.span = (0, 0, 0)
+
+    def feed(self, raw: str, start: int, end: int, stop: int) -> None:
+        """Classifies one line; `raw` is its text without the line end."""
+        self.span = (start, end, stop)
+        if not self.stack and self.leaf in ("", TEXT) and raw[:1].isalpha():
+            self.text_line(raw, self.leaf == TEXT)  # the common case: no block starts with a letter
+            return
+        line = raw.expandtabs(4) if "\t" in raw else raw
+        pos, matched = self.enter_containers(line)
+        inside = matched == len(self.stack)
+        if inside and self.leaf in (FENCE, RAW, HTML) and self.continue_verbatim(line[pos:]):
+            return
+        if not inside and self.leaf != TEXT:
+            self.leaf = ""
+        self.open_blocks(line, pos, matched)
+
+    def enter_containers(self, line: str) -> Tuple[int, int]:
+        """Where the line's content starts inside the containers it continues, and how many these are."""
+        pos = matched = 0
+        for width, holds in self.stack:
+            indent = _indent(line, pos)
+            if width == _QUOTE:
+                if indent > 3 or line[pos + indent:pos + indent + 1] != ">":
+                    break
+                pos = _after_quote_mark(line, pos + indent)
+            elif pos + indent == len(line):
+                if not holds:
+                    break
+                pos = min(len(line), pos + width)
+            elif indent < width:
+                break
+            else:
+                pos += width
+            matched += 1
+        return pos, matched
+
+    def continue_verbatim(self, rest: str) -> bool:
+        """Notes a line of the open fence or HTML block; False when the block ended before it."""
+        if self.leaf == FENCE:
+            mark = rest.strip(" ")
+            closes = len(mark) >= len(self.fence) and not mark.strip(self.fence[0]) and _indent(rest, 0) < 4
+            self.put(FENCE if closes else CODE, False)
+            self.leaf = "" if closes else FENCE
+            return True
+        if self.leaf == HTML and not rest.strip(" "):
+            self.leaf = ""
+            return False
+        self.put(self.leaf, False)
+        if self.leaf == RAW and self.html_end is not None and self.html_end.search(rest):
+            self.leaf = ""
+        return True
+
+    def open_blocks(self, line: str, pos: int, matched: int) -> None:
+        """Opens the containers and the leaf block that the rest of the line starts."""
+        opened = False
+        while True:
+            indent = _indent(line, pos)
+            rest = line[pos + indent:]
+            paragraph = self.leaf == TEXT and not opened
+            within = paragraph and matched == len(self.stack)
+            if not rest:
+                self.blank(matched, opened or bool(line.strip(" ")))
+            elif indent > 3:
+                self.indented(rest, matched, paragraph)
+            elif rest[0] == ">":
+                pos = _after_quote_mark(line, pos + indent)
+                self.push(matched, _QUOTE, "")
+                matched, opened = len(self.stack), True
+                continue
+            elif not self.open_leaf(rest, matched, paragraph, within):
+                width = mdsyntax.item_width(rest, within)
+                if width:
+                    pos = min(len(line), pos + indent + width[0])
+                    self.push(matched, indent + width[0], width[1])
+                    matched, opened = len(self.stack), True
+                    continue
+                self.plain(rest, matched, paragraph)
+            return
+
+    def open_leaf(self, rest: str, matched: int, paragraph: bool, within: bool) -> bool:
+        """Notes a line that starts a heading, fence, HTML block or rule, or that makes the paragraph above a heading
+        or table; False when it does none of these."""
+        fence = mdsyntax.OPEN_FENCE.match(rest)
+        if mdsyntax.ATX.match(rest):
+            self.leaf_block(matched, ATX, "")
+        elif fence:
+            self.fence = fence.group()
+            self.leaf_block(matched, FENCE, FENCE)
+        elif rest[0] == "<" and self.open_html(rest, matched, paragraph):
+            pass
+        elif within and mdsyntax.UNDERLINE.match(rest) and self.mark_heading():
+            self.put(UNDERLINE, False)
+            self.leaf = ""
+        elif mdsyntax.RULE.match(rest):
+            self.leaf_block(matched, RULE, "")
+        elif within and mdsyntax.is_table_start(self.paragraph[-1], rest):
+            self.start_table()
+        else:
+            return False
+        return True
+
+    def open_html(self, rest: str, matched: int, paragraph: bool) -> bool:
+        """Notes a line that starts an HTML block; False when it starts none."""
+        self.html_end = mdsyntax.raw_html_end(rest)
+        if self.html_end:
+            self.leaf_block(matched, RAW, "" if self.html_end.search(rest) else RAW)
+        elif mdsyntax.starts_html(rest, paragraph):
+            self.leaf_block(matched, HTML, HTML)
+        else:
+            return False
+        return True
+
+    def mark_heading(self) -> bool:
+        """Turns the open paragraph into a setext heading; False when it holds only link definitions."""
+        rest = mdsyntax.without_definitions("\n".join(self.paragraph))
+        if not rest.strip():
+            return False
+        for fields in self.lines[-rest.count("\n") - 1:]:
+            fields[3] = SETEXT
+        return True
+
+    def start_table(self) -> None:
+        """Makes the last paragraph line the header of a table whose delimiter row is the current line."""
+        if len(self.paragraph) > 1:
+            self.block += 1
+        self.lines[-1][3:6] = [TABLE, len(self.stack), self.block]
+        self.put(TABLE, False)
+        self.leaf = TABLE
+
+    def blank(self, matched: int, marked: bool) -> None:
+        """Notes a line without content; `marked` when it holds container markers."""
+        self.close(matched)
+        if self.leaf != INDENTED:
+            self.leaf = ""
+        self.emit(GAP if marked else BLANK)
+
+    def indented(self, rest: str, matched: int, paragraph: bool) -> None:
+        """Notes a line indented by four or more: code, or one more line of the paragraph."""
+        if paragraph:
+            self.text_line(rest, True)
+            return
+        self.close(matched)
+        self.put(INDENTED, self.leaf != INDENTED)
+        self.leaf = INDENTED
+
+    def plain(self, rest: str, matched: int, paragraph: bool) -> None:
+        """Notes a line of text; an open paragraph takes it even when its container marks are missing."""
+        if not paragraph:
+            self.close(matched)
+        if self.leaf == TABLE:
+            self.put(TABLE, False)
+        else:
+            self.text_line(rest, paragraph)
+
+    def text_line(self, rest: str, continues: bool) -> None:
+        """Notes a paragraph line."""
+        if not continues:
+            self.paragraph = []
+        self.paragraph.append(rest)
+        self.put(TEXT, not continues)
+        self.leaf = TEXT
+
+    def leaf_block(self, matched: int, kind: str, leaf: str) -> None:
+        """Notes the first line of a block; `leaf` is what stays open after it."""
+        self.close(matched)
+        self.put(kind, True)
+        self.leaf = leaf
+
+    def push(self, matched: int, width: int, marker: str) -> None:
+        """Opens a quote or list item; an item of the list before it keeps that list's number."""
+        self.close(matched)
+        self.leaf = ""
+        if self.stack:
+            self.stack[-1][1] = 1
+        elif not marker or marker != self.root_marker:
+            self.root += 1
+        if not self.stack:
+            self.root_marker = marker
+        self.stack.append([width, 0])
+
+    def close(self, matched: int) -> None:
+        """Closes the containers that the line does not continue, and what is open inside them."""
+        if matched < len(self.stack):
+            del self.stack[matched:]
+            self.leaf = ""
+
+    def put(self, kind: str, fresh: bool) -> None:
+        """Notes a line with content, as the first of its block when `fresh`."""
+        self.block += fresh
+        if self.stack:
+            self.stack[-1][1] = 1
+        else:
+            self.root_marker = ""
+        self.emit(kind)
+
+    def emit(self, kind: str) -> None:
+        """Notes the current line."""
+        depth = len(self.stack)
+        self.lines.append([*self.span, kind, depth, self.block, self.root if depth else 0])
+
+
+def _indent(line: str, pos: int) -> int:
+    rest = line[pos:]
+    return len(rest) - len(rest.lstrip(" "))
+
+
+def _after_quote_mark(line: str, pos: int) -> int:
+    return pos + (2 if line[pos + 1:pos + 2] == " " else 1)
