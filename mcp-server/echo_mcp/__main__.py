@@ -1,0 +1,103 @@
+"""The command `echo-mcp`: serve over HTTP, speak stdio, or run with everything made on the spot."""
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+
+from echo_mcp import __version__, logs, serving, settings, wiring
+
+EXIT_CONFIG = 64
+EXIT_ADDRESS = 69
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Returns the exit code: 0, 64 for settings at fault, 69 when the address is taken."""
+    args = _parser().parse_args(argv)
+    try:
+        found = settings.load(settings.environment(), http=args.command != "stdio", embedded=args.command == "run")
+        return _stdio(found) if args.command == "stdio" else _http(found)
+    except settings.SettingsFault as fault:
+        for line in fault.lines:
+            print(f"echo-mcp: {line}", file=sys.stderr)
+        return EXIT_CONFIG
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="echo-mcp", description="One long-term memory, every assistant.")
+    parser.add_argument("--version", action="version", version=f"echo-mcp {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("serve", help="serve MCP and REST over HTTP, set up by ECHO_* variables")
+    commands.add_parser("stdio", help="speak MCP on stdin and stdout")
+    commands.add_parser("run", help="serve with a vault and a token of its own in ./data, made on first use")
+    return parser
+
+
+def _http(found: settings.Settings) -> int:
+    try:
+        bound = serving.bind(found.host, found.port)
+    except OSError as failure:
+        why = os.strerror(failure.errno) if failure.errno and failure.errno > 0 else "no such address"
+        print(f"echo-mcp: ECHO_MCP_HOST and ECHO_MCP_PORT cannot be listened on: {why}.", file=sys.stderr)
+        return EXIT_ADDRESS
+    with bound:
+        port = bound.getsockname()[1]
+        if found.embedded:
+            found = wiring.embed(found)
+            print(_welcome(found, port), flush=True)
+        logs.configure(found.log_level)
+        parts = wiring.build(found)
+        serving.serve(parts.app(), bound, lambda: logs.event("listening", port=port), parts.stopping)
+        parts.close()
+    return _leave()
+
+
+def _stdio(found: settings.Settings) -> int:
+    logs.configure(found.log_level, sys.stderr)
+    parts = wiring.build(found)
+    parts.background.start()
+    parts.health.serve(True)
+    asyncio.run(_until_signal(parts))
+    parts.close()
+    return _leave()
+
+
+async def _until_signal(parts: wiring.Parts) -> None:
+    """Serve stdio until stdin ends or a signal asks to stop."""
+    serving_stdio = asyncio.ensure_future(parts.door.serve_stdio())
+    loop = asyncio.get_running_loop()
+    if sys.platform != "win32":
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(sig, serving_stdio.cancel)
+    try:
+        await serving_stdio
+    except asyncio.CancelledError:
+        parts.stopping()
+
+
+def _leave() -> int:
+    """Exit 0 at once: a thread that hangs in the vault or in stdin must not hold the process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _welcome(found: settings.Settings, port: int) -> str:
+    host = f"[{found.host}]" if ":" in found.host else found.host
+    if host in ("0.0.0.0", "[::]"):  # noqa: S104 (compared, not bound)
+        host = socket.gethostname()
+    url = f"http://{host}:{port}"
+    return (
+        f"ECHO serves the vault {found.vault}\n\n"
+        "Register it in Claude Code with:\n\n"
+        f'  claude mcp add --transport http echo {url}/mcp --header "Authorization: Bearer {found.token}"\n\n'
+        f"REST: {url}/api/docs (same token). Stop with Ctrl+C.\n"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

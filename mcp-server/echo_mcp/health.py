@@ -1,0 +1,83 @@
+"""What `/health` and `/metrics` say: facts in memory that background threads keep up to date (spec 4.3).
+
+`ok` is about this process and its disk. A vault that is down does not make it false, so no supervisor restarts a
+server that still has work it can do.
+"""
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from echo_core.errors import EchoError, VaultAuth
+
+PROBE_S = 5.0
+"""Seconds between two probes of the vault."""
+PROBE_PATIENCE_S = 8.0
+"""A probe that has not come back after this many seconds counts as unreachable."""
+
+
+class Health:
+    """The facts. All methods return at once and may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._serving = False
+        self._disk_ok = True
+        self._reachable = False
+        self._auth_ok = True
+        self._probing_since: float | None = None
+        self._refreshed: float | None = None
+        self._findings = 0
+
+    def serve(self, serving: bool) -> None:
+        """Requests are served from now on, or no longer."""
+        self._serving = serving
+
+    def probe_begins(self) -> None:
+        """The vault is being asked."""
+        self._probing_since = time.monotonic()
+
+    def probed(self, failure: EchoError | None, disk_ok: bool) -> None:
+        """The vault has answered, or failed with `failure`; disk_ok: whether the state folder can be written."""
+        with self._lock:
+            self._probing_since = None
+            self._disk_ok = disk_ok
+            self._auth_ok = not isinstance(failure, VaultAuth)
+            self._reachable = failure is None or isinstance(failure, VaultAuth)
+
+    def refreshed(self) -> None:
+        """Catalog and search index have just been brought up to the vault."""
+        self._refreshed = time.monotonic()
+
+    def found(self, findings: int) -> None:
+        """Number of findings of the last check of the notes."""
+        self._findings = findings
+
+    @property
+    def index_ready(self) -> bool:
+        """Whether the notes have been read once."""
+        return self._refreshed is not None
+
+    @property
+    def index_age_s(self) -> int:
+        """Whole seconds since the notes were last compared with the vault; 0 before the first time."""
+        return 0 if self._refreshed is None else int(time.monotonic() - self._refreshed)
+
+    @property
+    def vault_reachable(self) -> bool:
+        """Whether the last probe was answered and none has hung since."""
+        since = self._probing_since
+        return self._reachable and (since is None or time.monotonic() - since < PROBE_PATIENCE_S)
+
+    def snapshot(self) -> tuple[int, dict[str, Any]]:
+        """(HTTP status, body): 200 while serving, 503 while starting or stopping."""
+        facts = {
+            "ok": self._serving and self._disk_ok,
+            "vault_reachable": self.vault_reachable,
+            "vault_auth_ok": self._auth_ok,
+            "index_age_s": self.index_age_s,
+            "index_ready": self.index_ready,
+            "findings": self._findings,
+        }
+        return (200 if self._serving else 503), facts

@@ -1,0 +1,143 @@
+"""Work behind the server: probe the vault, keep catalog and search index in step with it (spec 5.5).
+
+A walk every `ECHO_MCP_INDEX_TTL` seconds is the floor; where the vault is a folder, a watcher asks for one as soon
+as something changes (a container's bind mount or a network share may never tell, hence the floor).
+"""
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+from echo_core.errors import EchoError, VaultUnreachable
+from echo_mcp import logs
+from echo_mcp.health import PROBE_S, Health
+
+LINT_S = 600.0
+"""Seconds between two countings of findings, when the notes have changed."""
+BREATH = 4.0
+"""Rest after a refresh, in multiples of the time it took, so that a busy folder does not take a core."""
+FREE_BYTES = 1024 * 1024
+"""The state folder counts as full below this."""
+
+
+class Repeated(threading.Thread):
+    """A daemon that runs `work` every `period_s` seconds, and sooner when `wake` is called. Starts with a run."""
+
+    def __init__(self, name: str, work: Callable[[], None], period_s: float) -> None:
+        super().__init__(name=name, daemon=True)
+        self._work = work
+        self._period_s = period_s
+        self._woken = threading.Event()
+        self._stopped = False
+
+    def run(self) -> None:
+        while not self._stopped:
+            self._woken.clear()
+            started = time.monotonic()
+            try:
+                self._work()
+            except Exception as failure:
+                logs.LOGGER.error("job-failed", exc_info=failure, extra={"fields": {"job": self.name}})
+            took = time.monotonic() - started
+            if not self._stopped:
+                time.sleep(min(BREATH * took, self._period_s))
+                self._woken.wait(max(0.0, self._period_s - BREATH * took))
+
+    def wake(self) -> None:
+        """Run again soon."""
+        self._woken.set()
+
+    def stop(self) -> None:
+        """Run no more; a run that is under way ends by itself."""
+        self._stopped = True
+        self._woken.set()
+
+
+class Refresher:
+    """Keeps what is derived from the notes fresh, so that calls need not walk the vault.
+
+    refresh: brings catalog and search index up to the vault, raises the vault's errors. count: number of findings.
+    """
+
+    def __init__(self, refresh: Callable[[], bool], count: Callable[[], int], health: Health, ttl_s: float) -> None:
+        self._refresh = refresh
+        self._count = count
+        self._health = health
+        self._first = threading.Event()
+        self._counted = 0.0
+        self._changed = True
+        self.thread = Repeated("refresh", self._run, ttl_s)
+
+    def wait(self, timeout_s: float) -> None:
+        """Return once the notes have been read for the first time. Raises VaultUnreachable after `timeout_s`."""
+        if not self._first.is_set() and not self._first.wait(timeout_s):
+            raise VaultUnreachable(
+                "the notes are still being read for the first time", hint="Try again in a few seconds.",
+                reason="starting",
+            )
+
+    def _run(self) -> None:
+        try:
+            self._changed = self._refresh() or self._changed
+        except EchoError as failure:
+            logs.event("refresh-failed", logging.WARNING, code=failure.code)
+            return
+        self._health.refreshed()
+        if not self._first.is_set():
+            self._first.set()
+            logs.event("index-ready")
+        if self._changed and time.monotonic() - self._counted > LINT_S:
+            self._health.found(self._count())
+            self._counted, self._changed = time.monotonic(), False
+
+
+def probe(check: Callable[[], None], state_dir: str, health: Health) -> Repeated:
+    """The daemon that asks the vault whether it answers, at most once each PROBE_S, and looks at the state folder."""
+
+    def once() -> None:
+        health.probe_begins()
+        failure: EchoError | None = None
+        try:
+            check()
+        except EchoError as error:
+            failure = error
+        health.probed(failure, disk_usable(state_dir))
+
+    return Repeated("probe", once, PROBE_S)
+
+
+def disk_usable(folder: str) -> bool:
+    """Whether `folder` is there, writable and not full."""
+    try:
+        free = os.statvfs(folder) if hasattr(os, "statvfs") else None
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK) and (free is None or free.f_bavail * free.f_frsize >= FREE_BYTES)
+
+
+def watch(folder: str, on_change: Callable[[], None], stop: threading.Event) -> threading.Thread:
+    """A daemon that calls `on_change` when something under `folder` changes; it gives up quietly where it cannot."""
+
+    def run() -> None:
+        import watchfiles
+
+        try:
+            for _ in watchfiles.watch(
+                folder, watch_filter=_visible, stop_event=stop, raise_interrupt=False, ignore_permission_denied=True,
+                step=20, debounce=200, rust_timeout=1000,
+            ):
+                on_change()
+        except (OSError, RuntimeError) as failure:
+            logs.event("watch-failed", logging.WARNING, exception=type(failure).__name__)
+
+    thread = threading.Thread(target=run, name="watch", daemon=True)
+    thread.start()
+    return thread
+
+
+def _visible(_: object, path: str) -> bool:
+    """Dot folders and our own temporary files are no notes."""
+    return f"{os.sep}." not in path

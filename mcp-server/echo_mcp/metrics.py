@@ -1,0 +1,29 @@
+"""Counters as Prometheus text."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from echo_mcp.health import Health
+from echo_mcp.registry import ToolStats
+
+
+def prometheus(stats: Mapping[str, ToolStats], health: Health) -> str:
+    """Calls by outcome, time and size by tool, and the gauges of the vault and the index."""
+    lines = ["# HELP echo_calls_total Calls by tool and outcome.", "# TYPE echo_calls_total counter"]
+    for tool, total in stats.items():
+        for outcome, count in sorted(total.outcomes.items()):
+            lines.append(f'echo_calls_total{{tool="{tool}",outcome="{outcome}"}} {count}')
+    lines += ["# HELP echo_call_seconds Time of calls by tool.", "# TYPE echo_call_seconds summary"]
+    for tool, total in stats.items():
+        lines.append(f'echo_call_seconds_sum{{tool="{tool}"}} {total.ms / 1000:.6f}')
+        lines.append(f'echo_call_seconds_count{{tool="{tool}"}} {total.outcomes.total()}')
+    lines += ["# HELP echo_answer_chars_total Characters answered by tool.", "# TYPE echo_answer_chars_total counter"]
+    lines += [f'echo_answer_chars_total{{tool="{tool}"}} {total.sent}' for tool, total in stats.items()]
+    lines += _gauge("echo_vault_up", "Whether the vault answered the last probe.", int(health.vault_reachable))
+    lines += _gauge("echo_index_ready", "Whether all notes have been read once.", int(health.index_ready))
+    lines += _gauge("echo_index_age_seconds", "Time since the notes were compared with the vault.", health.index_age_s)
+    return "\n".join(lines) + "\n"
+
+
+def _gauge(name: str, text: str, value: int) -> list[str]:
+    return [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {value}"]

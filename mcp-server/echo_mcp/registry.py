@@ -1,0 +1,210 @@
+"""The registry: what exists on every door, and the one way a call runs (spec 4.1, 4.4).
+
+MCP, REST, OpenAPI and the documentation are derived from the records here; a tool that is not registered exists
+on no door. The order of registration is the order everywhere.
+"""
+from __future__ import annotations
+
+import asyncio
+import difflib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+from echo_core.errors import InternalError, NotFound, VaultUnreachable
+from echo_mcp import logs, outcomes
+from echo_mcp.limits import Workers
+from echo_mcp.outcomes import ANSWER_LIMIT, Envelope
+
+Arguments = Mapping[str, Any]
+Lane = Literal["vault", "index"]
+INDEX_WORKERS = 4
+"""Threads of calls that need no vault: they never wait behind calls that hang in it."""
+
+
+def default_limit(_: Arguments) -> int:
+    """The most characters of an answer whose call asked for no certain size."""
+    return ANSWER_LIMIT
+
+
+@dataclass(frozen=True)
+class ToolRecord:
+    """One tool.
+
+    handler: gets the raw arguments, checks them, answers an envelope and raises nothing; runs in a thread.
+    render: an envelope as readable text. annotations: MCP's hints. lane: "index" for handlers that never touch the
+    vault. writes: may change the vault. limit: from the arguments to the most characters of an answer.
+    """
+
+    name: str
+    description: str
+    group: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    annotations: dict[str, bool]
+    handler: Callable[[Arguments], Envelope]
+    render: Callable[[Envelope], str]
+    lane: Lane = "vault"
+    writes: bool = True
+    limit: Callable[[Arguments], int] = default_limit
+
+
+@dataclass(frozen=True)
+class ResourceRecord:
+    """A family of MCP resources. prefix: the URI up to the name; template: the URI with its placeholder.
+
+    reader: gets the decoded name, answers an envelope with `content` (the text of the resource).
+    """
+
+    name: str
+    prefix: str
+    template: str
+    description: str
+    reader: Callable[[str], Envelope]
+
+
+@dataclass(frozen=True)
+class PromptRecord:
+    """An MCP prompt without arguments: what the assistant is asked to do."""
+
+    name: str
+    description: str
+    text: str
+
+
+@dataclass
+class ToolStats:
+    """Totals of one tool since start: outcomes by word, time in milliseconds, answer characters."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    ms: float = 0.0
+    sent: int = 0
+
+
+class Registry:
+    """Tools, resources and prompts by name, and the lanes their handlers run in.
+
+    workers: vault calls at once. timeout_s: the total time of one call, waiting included. instructions: sentences
+    for the client's model about the tools as a whole; toolsets add to them. stats: totals by tool.
+    """
+
+    def __init__(self, workers: int = 16, timeout_s: float = 10) -> None:
+        self._tools: dict[str, ToolRecord] = {}
+        self._resources: dict[str, ResourceRecord] = {}
+        self._prompts: dict[str, PromptRecord] = {}
+        self._timeout_s = timeout_s
+        self._lanes: dict[Lane, Workers] = {
+            "vault": Workers("vault", workers), "index": Workers("index", INDEX_WORKERS),
+        }
+        self.stats: dict[str, ToolStats] = {}
+        self.instructions: list[str] = []
+
+    def add_tool(self, record: ToolRecord) -> None:
+        """Register a tool. Raises ValueError when the name is taken."""
+        if record.name in self._tools:
+            raise ValueError(f"two tools are called {record.name}")
+        self._tools[record.name] = record
+        self.stats[record.name] = ToolStats()
+
+    def add_resource(self, record: ResourceRecord) -> None:
+        """Register a family of resources under its prefix."""
+        self._resources[record.prefix] = record
+
+    def add_prompt(self, record: PromptRecord) -> None:
+        """Register a prompt under its name."""
+        self._prompts[record.name] = record
+
+    def tools(self) -> list[ToolRecord]:
+        """Every tool, in order of registration."""
+        return list(self._tools.values())
+
+    def resources(self) -> list[ResourceRecord]:
+        """Every family of resources."""
+        return list(self._resources.values())
+
+    def prompts(self) -> list[PromptRecord]:
+        """Every prompt."""
+        return list(self._prompts.values())
+
+    def find(self, name: str) -> ToolRecord | None:
+        """The tool of exactly this name."""
+        return self._tools.get(name)
+
+    def nearest(self, name: str) -> str:
+        """The tool whose name looks most like `name`, "" when none does."""
+        near = difflib.get_close_matches(name[:100], self._tools, n=1)
+        return near[0] if near else ""
+
+    async def call(self, name: str, arguments: Arguments) -> Envelope:
+        """Run a registered tool and answer its envelope, bounded; raises KeyError for a name that is not there.
+
+        A call that is not done in time answers `vault-unreachable`. A write that has begun goes on all the same, so
+        its answer says that the outcome is unknown and never that nothing happened.
+        """
+        record = self._tools[name]
+        started = time.perf_counter()
+        outcome, size = "abandoned", 0
+        try:
+            envelope = await self._run(record.lane, partial(record.handler, arguments), record.writes)
+            envelope, size = outcomes.sized(envelope, record.limit(arguments))
+            outcome = outcomes.word(envelope)
+            return envelope
+        finally:
+            self._account(name, (time.perf_counter() - started) * 1000, outcome, size)
+
+    async def read(self, uri: str) -> Envelope:
+        """The envelope of a resource, with its text in `content`; `not-found` for a URI of no family."""
+        for prefix, record in self._resources.items():
+            if uri.startswith(prefix) and len(uri) > len(prefix):
+                envelope = await self._run("vault", partial(record.reader, uri[len(prefix):]), writes=False)
+                return outcomes.sized(envelope, ANSWER_LIMIT)[0]
+        return NotFound("there is no such resource", hint="See resources/templates/list.").envelope()
+
+    def prompt(self, name: str) -> PromptRecord | None:
+        """The prompt of exactly this name."""
+        return self._prompts.get(name)
+
+    def drain(self, until: float) -> bool:
+        """Wait for running calls until `time.monotonic()` passes `until`; whether all are done."""
+        return all([lane.drain(until) for lane in self._lanes.values()])
+
+    async def _run(self, lane: Lane, job: Callable[[], Envelope], writes: bool) -> Envelope:
+        future = self._lanes[lane].submit(job)
+        waiter = asyncio.wrap_future(future)
+        done, _ = await asyncio.wait({waiter}, timeout=self._timeout_s)
+        if not done:
+            return self._late(began=not future.cancel(), writes=writes)
+        if failure := waiter.exception():
+            logs.LOGGER.error("handler-failed", exc_info=failure)
+            return InternalError("the call failed for an unforeseen reason").envelope()
+        return waiter.result()
+
+    def _late(self, began: bool, writes: bool) -> Envelope:
+        if began and writes:
+            return VaultUnreachable(
+                f"the vault did not finish within {self._timeout_s:g} seconds",
+                hint="The outcome is unknown: the write may still arrive. Read the note before you repeat the call.",
+                reason="timeout", outcome="unknown",
+            ).envelope()
+        return VaultUnreachable(
+            f"the vault did not answer within {self._timeout_s:g} seconds",
+            hint="Nothing was changed. Proceed without memory and try again later.", reason="timeout",
+        ).envelope()
+
+    def _account(self, name: str, ms: float, outcome: str, size: int) -> None:
+        stats = self.stats[name]
+        stats.outcomes[outcome] += 1
+        stats.ms += ms
+        stats.sent += size
+        logs.event("call", tool=name, ms=round(ms, 1), outcome=outcome, bytes=size)
+
+
+def schema_size(records: Iterable[ToolRecord]) -> int:
+    """Characters of what `tools/list` costs a model: names, descriptions and input schemas as compact JSON."""
+    return sum(
+        len(outcomes.to_json({"name": r.name, "description": r.description, "inputSchema": r.input_schema}))
+        for r in records
+    )

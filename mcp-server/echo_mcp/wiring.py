@@ -1,0 +1,151 @@
+"""The composition root: builds every part of the server from the settings, and nothing else does (spec 1.1)."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from echo_bootstrap import bootstrap_op
+from echo_config import build_context
+from echo_context import OpContext
+from echo_mcp import findings, http, jobs, logs
+from echo_mcp.health import Health
+from echo_mcp.limits import App
+from echo_mcp.registry import Registry
+from echo_mcp.sdk import McpDoor
+from echo_mcp.settings import Settings, SettingsFault
+from echo_mcp.toolsets import Toolset
+from echo_mcp.toolsets.memory import MemoryToolset
+
+STOP_S = 9.5
+"""Seconds from SIGTERM until running calls are left behind."""
+
+
+@dataclass
+class Parts:
+    """A built server. `app` serves HTTP; `door.serve_stdio()` serves stdio."""
+
+    settings: Settings
+    ctx: OpContext
+    registry: Registry
+    health: Health
+    door: McpDoor
+    toolsets: list[Toolset]
+    background: Background
+    stopping_since: float = 0.0
+
+    def app(self) -> App:
+        """The ASGI app; its lifespan starts and stops the background work."""
+        return http.build_app(self.registry, self.door.app, self.health, self.settings, self._lifespan)
+
+    def stopping(self) -> None:
+        """The end begins: health says so, running calls have STOP_S seconds from now."""
+        if not self.stopping_since:
+            self.stopping_since = time.monotonic()
+            self.health.serve(False)
+            logs.event("stopping")
+
+    def close(self) -> None:
+        """Wait for running calls and let go of everything."""
+        self.stopping()
+        self.background.stop()
+        done = self.registry.drain(self.stopping_since + STOP_S)
+        for toolset in self.toolsets:
+            toolset.shutdown()
+        logs.event("stopped", drained=done)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+        async with self.door.running():
+            self.background.start()
+            self.health.serve(True)
+            yield
+
+
+class Background:
+    """The threads behind the server."""
+
+    def __init__(self, ctx: OpContext, settings: Settings, health: Health) -> None:
+        self._vault = settings.vault
+        self._stop = threading.Event()
+        self.refresher = jobs.Refresher(lambda: _refresh(ctx), lambda: findings.count(ctx), health, settings.index_ttl_s)
+        self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health)
+
+    def start(self) -> None:
+        """Start all threads; the notes are read behind, calls that need them wait."""
+        self._probe.start()
+        self.refresher.thread.start()
+        jobs.watch(self._vault, self.refresher.thread.wake, self._stop)
+
+    def stop(self) -> None:
+        """Ask all threads to end."""
+        self._stop.set()
+        self.refresher.thread.stop()
+        self._probe.stop()
+
+
+def build(settings: Settings) -> Parts:
+    """A server that is ready to serve. Touches the state folder and not the vault. Raises SettingsFault."""
+    prepare_state(settings.state_dir)
+    ctx = build_context(
+        settings.vault, settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
+        allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
+    )
+    health = Health()
+    background = Background(ctx, settings, health)
+    # Calls wait for the first reading at most as long as a call may take; later the threads above keep it fresh.
+    ctx.refresh = lambda: background.refresher.wait(settings.timeout_s)
+    registry = Registry(settings.workers, settings.timeout_s)
+    toolsets: list[Toolset] = []
+    if "memory" in settings.toolsets:
+        toolsets.append(MemoryToolset(ctx, settings.core_only, settings.read_only))
+    for toolset in toolsets:
+        toolset.register_tools(registry)
+    return Parts(settings, ctx, registry, health, McpDoor(registry), toolsets, background)
+
+
+def embed(settings: Settings) -> Settings:
+    """The settings with a token and a vault that exist: both are made in the state folder when they are missing."""
+    prepare_state(settings.state_dir)
+    os.makedirs(settings.vault, exist_ok=True)
+    ctx = build_context(settings.vault, settings.clock, settings.state_dir, owner=settings.owner, notify=logs.notice)
+    bootstrap_op(ctx=ctx)
+    return settings if settings.token else dataclasses.replace(settings, token=kept_token(settings.state_dir))
+
+
+def kept_token(state_dir: str) -> str:
+    """The token in `token` of the state folder, made on first use; only its owner can read the file."""
+    path = Path(state_dir) / "token"
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text(encoding="ascii").strip()
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        token = secrets.token_urlsafe(32)
+        file.write(token + "\n")
+    return token
+
+
+def prepare_state(folder: str) -> None:
+    """Make the state folder, for its owner only. Raises SettingsFault when it cannot be written."""
+    probe = Path(folder) / f".write-test-{os.getpid()}"
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        probe.write_bytes(b"echo")
+        probe.unlink()
+    except OSError as failure:
+        why = f"cannot be written ({os.strerror(failure.errno or 0)}); give the server's user a writable folder"
+        raise SettingsFault([f"ECHO_STATE_DIR {why}."]) from failure
+
+
+def _refresh(ctx: OpContext) -> bool:
+    """Bring catalog and search index up to the vault; whether anything changed."""
+    changes = ctx.catalog.refresh()
+    return bool(changes.added or changes.changed or changes.removed)
