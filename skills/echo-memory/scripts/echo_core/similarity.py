@@ -1,0 +1,115 @@
+"""How alike two notes are, for the duplicate gate (spec 3.2).
+
+Similar letters are no proof: "Plan 2025" and "Plan 2026", "Call with Anna" and "Call with Anne" are different things.
+`differs_in_detail` says so, and whoever gates on similarity asks it first.
+"""
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from typing import FrozenSet, List, Sequence, Set, Tuple
+
+from echo_core.boundaries import SPACELESS
+from echo_core.ordinary_words import ORDINARY
+from echo_core.stemming import stem
+from echo_core.text import fold, name_keys
+from echo_core.tokens import words
+
+SHINGLE = 5
+
+_WORD = re.compile(r"[^\W_]+[+#]*")
+_DATE_AND_NUMBER = frozenset("""
+monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+october november december jan feb mar apr jun jul aug sep sept oct nov dec montag dienstag mittwoch donnerstag freitag
+samstag sonntag januar februar marz maerz mai juni juli oktober dezember spring summer autumn winter today tomorrow
+yesterday morning evening zero one two three four five six seven eight nine ten eleven twelve first second third fourth
+fifth last next previous null eins zwei drei vier funf fuenf sechs sieben acht neun zehn erste zweite dritte
+i ii iii iv v vi vii viii ix x xi xii not no without before after old new
+""".split())
+# May differ between two titles of one thing written in a script without spaces.
+_PARTICLES = frozenset("的之の・·")
+
+
+def title_similarity(one: str, other: str) -> float:
+    """How alike two titles are, 0 to 1, whatever the order of their words: the better of words and letters shared.
+
+    Case, diacritics, punctuation and inflection do not count. A title that only contains the other is not the same.
+    """
+    first, second = _title_words(one), _title_words(other)
+    if not first or not second:
+        return float(fold(one) == fold(other))
+    if first == second:
+        return 1.0
+    shared = 2 * len(first & second) / (len(first) + len(second))
+    return max(shared, *(_letters_shared(left, right) for left in name_keys(one) for right in name_keys(other)))
+
+
+def body_similarity(one: str, other: str) -> float:
+    """Jaccard similarity, 0 to 1, of the runs of 5 neighbouring words in two texts; 0 when one of them has no word."""
+    first, second = shingles(one), shingles(other)
+    if not first or not second:
+        return 0.0
+    return len(first & second) / len(first | second)
+
+
+def shingles(text: str) -> FrozenSet[Tuple[str, ...]]:
+    """All runs of 5 neighbouring words (characters pairs in spaceless scripts); one run when the text is shorter."""
+    tokens = [word.tokens[0] for word in words(text) if word.tokens]
+    if not tokens:
+        return frozenset()
+    last = max(1, len(tokens) - SHINGLE + 1)
+    return frozenset(tuple(tokens[place:place + SHINGLE]) for place in range(last))
+
+
+def differs_in_detail(one: str, other: str) -> bool:
+    """Whether two titles differ in a number, a date or a proper name, and so mean two things however alike they look.
+
+    A word that only one title has counts as a proper name when it is capitalised inside the title and no everyday
+    word; in scripts without capitals every differing word does. Single letters count as numbers: plan A, plan B.
+    """
+    if name_keys(one) & name_keys(other):
+        return False
+    if SPACELESS.search(one) or SPACELESS.search(other):
+        return _spaceless_letters(one) != _spaceless_letters(other)
+    first, second = _detail_words(one), _detail_words(other)
+    return any(_is_detail(word, one) for word in _missing(first, second)) or any(
+        _is_detail(word, other) for word in _missing(second, first))
+
+
+def _title_words(title: str) -> FrozenSet[str]:
+    return frozenset(word.tokens[0] for word in words(title) if word.tokens)
+
+
+def _letters_shared(one: str, other: str) -> float:
+    left, right = (" ".join(sorted(title.split())) for title in (one, other))
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    return matcher.ratio() if matcher.real_quick_ratio() > 0.5 else 0.0
+
+
+def _spaceless_letters(title: str) -> str:
+    return "".join(char for char in fold(title) if char != " " and char not in _PARTICLES)
+
+
+def _detail_words(title: str) -> List[str]:
+    return [word for word in _WORD.findall(title) if fold(word)]
+
+
+def _missing(words_of_one: Sequence[str], words_of_other: Sequence[str]) -> List[str]:
+    """Words of the first title that the second has in no spelling and no inflection."""
+    known: Set[str] = set()
+    for word in words_of_other:
+        known.update(_keys(word))
+    return [word for word in words_of_one if known.isdisjoint(_keys(word))]
+
+
+def _keys(word: str) -> Set[str]:
+    return {stem(key) for key in name_keys(word)}
+
+
+def _is_detail(word: str, title: str) -> bool:
+    key = fold(word)
+    if any(map(str.isdigit, word)) or len(key) == 1 or key in _DATE_AND_NUMBER:
+        return True
+    if key in ORDINARY:
+        return False
+    return word[0].isupper() or word.lower() == word.upper()
