@@ -224,5 +224,5 @@ def apply_property(source: str, node: Node, text: str, anchors: dict[str, Any]) 
     if source[0] == "&":
         anchors[source[1:]] = node.value
     elif source in ("!!str", "!") and not isinstance(node.value, (str, list, dict)):
-        node.value = text[node.start:node.end] if node.value is not None else ""
+        node.value = text[node.start:node.end]
     return node

@@ -130,9 +130,7 @@ def _put_inline(text: str, entry: Entry, source: str) -> str:
 def _source(text: str, node: Node, value: Any, flow: bool) -> str:
     """How `value` is written: as `node` writes it where that is the same value on one line."""
     source = text[node.start:node.end]
-    if source and same(node.value, value) and len(source.splitlines()) == 1 and node.flow == flow:
-        return source
-    return render(value, flow)
+    return source if len(source.splitlines()) == 1 and same(node.value, value) else render(value, flow)
 
 
 def _flow_list(text: str, node: Node, values: Sequence[Any]) -> str:
@@ -169,7 +167,9 @@ def _scalar_to_list(text: str, entry: Entry, values: Sequence[Any]) -> str:
     indent = text[_line_start(text, entry.start):entry.start]
     after = _next_line(text, _last(entry))
     eol = _eol_before(text, _next_line(text, colon))
-    items = "".join(f"{indent}  - {_source(text, node, value, flow=node.flow)}{eol}" for value in values)
+    # Behind a tag the bare source would mean something else: `!!str 1.5` is text.
+    old = node if node.start == entry.value_start else Node(None, 0, 0)
+    items = "".join(f"{indent}  - {_source(text, old, value, flow=False)}{eol}" for value in values)
     return text[:colon] + (comment.group() if comment else "") + eol + items + text[after:]
 
 
