@@ -1,17 +1,25 @@
 """Setting a vault up: every file the layout needs, the marker last (spec 2.1)."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional
+from typing import NamedTuple, Optional
 
 from echo_context import Envelope, OpContext, ok
 from echo_core import frontmatter
-from echo_core.errors import Conflict, Misconfigured
+from echo_core.errors import Conflict, Misconfigured, NotFound
 from echo_core.kinds import INDEX, MARKER, ROUTES
 from echo_core.locks import LockHeld
 from echo_core.routing import RouteMap
 from echo_core.vault.base import edit
 from echo_edits import edit_note, read_text
 from echo_starters import SCHEMA_VERSION, STARTERS, marker_text, starter_text
+
+
+class Created(NamedTuple):
+    """What became of one file: whether it was made now, and what is to be said about it ("" for nothing)."""
+
+    path: str
+    created: bool
+    warning: str = ""
 
 
 def bootstrap_op(*, ctx: OpContext) -> Envelope:
@@ -24,18 +32,51 @@ def bootstrap_op(*, ctx: OpContext) -> Envelope:
     version = schema_version(ctx)
     refuse_newer(version)
     ctx.vault.check()
-    made = [*create_missing(ctx), *_create_control_files(ctx)]
-    warnings: List[str] = [row["warning"] for row in made if row.get("warning")]
-    marker = _create(ctx, MARKER, lambda: marker_text(ctx.clock))
-    made.append(marker)
+    made = [create_one(path, ctx) for path in (*STARTERS, ROUTES, INDEX, MARKER)]
+    warnings = [row.warning for row in made if row.warning]
     if version is not None and version < SCHEMA_VERSION:
         warnings.append(f"the vault has schema version {version}; `migrate` shows what would change")
-    created = [row["path"] for row in made if row["created"]]
+    created = [row.path for row in made if row.created]
     return ok(
         "created" if created else "unchanged", warnings=warnings, created=created,
-        kept=[row["path"] for row in made if not row["created"]],
+        kept=[row.path for row in made if not row.created],
         schema_version=SCHEMA_VERSION if version is None else version,
     )
+
+
+def create_one(path: str, ctx: OpContext) -> Created:
+    """Make one file of the layout (a starter note, the route map, the index, the marker) unless it is there.
+
+    A file whose name differs only in case or accents counts as there.
+    """
+    try:
+        if path == INDEX:
+            return _create_index(ctx)
+        if path == ROUTES:
+            routes = RouteMap.load(None).dump()
+            return Created(path, edit(ctx.vault, path, lambda before: routes if before is None else before).changed)
+        text = marker_text(ctx.clock) if path == MARKER else starter_text(path, ctx.clock, ctx.owner)
+        return Created(path, edit_note(ctx, path, lambda before: text if before is None else before).changed)
+    except Conflict as taken:
+        return Created(path, False, taken.message)
+
+
+def _create_index(ctx: OpContext) -> Created:
+    try:
+        return Created(INDEX, not has_file(INDEX, ctx) and ctx.index.update(lambda index: None))
+    except LockHeld as held:
+        return Created(
+            INDEX, False, f"the index is locked by {held.holder} until {held.expires}; it follows with the next write"
+        )
+
+
+def has_file(path: str, ctx: OpContext) -> bool:
+    """Whether the vault holds this file."""
+    try:
+        ctx.vault.stat(path)
+    except NotFound:
+        return False
+    return True
 
 
 def schema_version(ctx: OpContext) -> Optional[int]:
@@ -56,36 +97,6 @@ def refuse_newer(version: Optional[int]) -> None:
             f"the vault has schema version {version}; this program knows {SCHEMA_VERSION}",
             hint="Update ECHO on this machine.", path=MARKER,
         )
-
-
-def create_missing(ctx: OpContext) -> List[Dict[str, Any]]:
-    """Write each starter note that is not there. Returns `{"path", "created", "warning"?}` for each."""
-    def text_of(path: str) -> Callable[[], str]:
-        return lambda: starter_text(path, ctx.clock, ctx.owner)
-
-    return [_create(ctx, path, text_of(path)) for path in STARTERS]
-
-
-def _create(ctx: OpContext, path: str, make: Callable[[], str]) -> Dict[str, Any]:
-    """Write one note unless there is one. A file whose name differs only in case or accents counts as there."""
-    try:
-        edited = edit_note(ctx, path, lambda before: make() if before is None else before)
-    except Conflict as taken:
-        return {"path": path, "created": False, "warning": taken.message}
-    return {"path": path, "created": edited.before is None}
-
-
-def _create_control_files(ctx: OpContext) -> List[Dict[str, Any]]:
-    """The route map and the entity index, when they are missing."""
-    routes = RouteMap.load(None).dump()
-    written = edit(ctx.vault, ROUTES, lambda before: routes if before is None else before)
-    rows: List[Dict[str, Any]] = [{"path": ROUTES, "created": written.before is None}]
-    try:
-        rows.append({"path": INDEX, "created": ctx.index.update(lambda index: None)})
-    except LockHeld as held:
-        warning = f"the index is locked by {held.holder} until {held.expires}; it follows with the next write"
-        rows.append({"path": INDEX, "created": False, "warning": warning})
-    return rows
 
 
 def set_schema_version(ctx: OpContext) -> bool:

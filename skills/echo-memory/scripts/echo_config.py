@@ -5,6 +5,7 @@ The server reads its own settings (`echo_mcp.settings`) and calls `build_context
 """
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -17,11 +18,11 @@ from urllib.parse import unquote, urlsplit
 from echo_context import OpContext, say_on_stderr
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
-from echo_core.errors import Misconfigured, NotFound
+from echo_core.errors import Misconfigured, NotFound, VaultUnreachable
 from echo_core.history import HistoryStore
-from echo_core.index import EntityIndex
+from echo_core.index import EntityIndex, build_index
 from echo_core.index_store import IndexStore
-from echo_core.kinds import ROUTES
+from echo_core.kinds import INDEX, ROUTES
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
 from echo_core.routing import RouteMap
@@ -47,8 +48,9 @@ class CliSettings:
     allow_secrets: bool
 
 
-def read_settings(environ: Mapping[str, str]) -> CliSettings:
-    """The CLI's settings. Raises Misconfigured naming the variable and the cure."""
+def read_settings(environ: Optional[Mapping[str, str]] = None) -> CliSettings:
+    """The CLI's settings. environ: this process's by default. Raises Misconfigured naming variable and cure."""
+    environ = os.environ if environ is None else environ
     root = vault_root(environ.get("ECHO_BASE", ""))
     if environ.get("ECHO_KEY", "").strip():
         raise Misconfigured(
@@ -88,13 +90,24 @@ def vault_root(base: str) -> str:
     return os.path.abspath(path)
 
 
-def open_context(environ: Mapping[str, str]) -> OpContext:
+def open_context(environ: Optional[Mapping[str, str]] = None) -> OpContext:
     """The context of one CLI call. Touches neither the vault nor the state folder. Raises Misconfigured."""
-    settings = read_settings(environ)
+    return context_of(read_settings(environ))
+
+
+def context_of(settings: CliSettings) -> OpContext:
+    """The context that goes with settings; facts of the notes are cached between calls in the state folder."""
     return build_context(
         settings.root, settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
-        allow_secrets=settings.allow_secrets,
+        allow_secrets=settings.allow_secrets, facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"),
     )
+
+
+def make_vault_folder(root: str) -> None:
+    """Make the vault's folder when only it is missing; what stands in the way is the vault's error later."""
+    if os.path.isdir(os.path.dirname(root)) and not os.path.lexists(root):
+        with contextlib.suppress(OSError):
+            os.mkdir(root)
 
 
 def build_context(
@@ -112,18 +125,20 @@ def build_context(
     backend: Optional[Vault] = None,
     wrap: Callable[[Vault], Vault] = lambda vault: vault,
     search: Any = None,
+    facts_cache: str = "",
 ) -> OpContext:
     """One vault with everything derived from it.
 
     state_dir: holds the versions of replaced notes; made when first needed. holder: name in the advisory lock,
     by default this host and process. backend: another vault than the folder `vault_root`, for example a fake.
     wrap: puts further wrappers around the journaled vault. search: recall's engine; by default the built-in one.
+    facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing.
     """
     history = HistoryStore(state_dir, clock)
     vault = wrap(JournaledVault(backend or FolderVault(vault_root), history))
-    lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s)
-    catalog = Catalog(vault)
-    index = IndexStore(vault, lock, clock, catalog.build_index)
+    lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
+    catalog = Catalog(vault, facts_cache)
+    index = IndexStore(vault, lock, clock, lambda: rebuilt_index(vault, catalog))
     return OpContext(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
         routes=lambda: load_routes(vault), search=search, lock=lock, history=history, owner=owner,
@@ -137,6 +152,29 @@ def load_routes(vault: Vault) -> RouteMap:
         return RouteMap.load(vault.read(ROUTES))
     except NotFound:
         return RouteMap.load(None)
+
+
+def rebuilt_index(vault: Vault, catalog: Catalog) -> EntityIndex:
+    """The entity index the notes ask for, when its file is missing or broken.
+
+    A broken file may hold entities whose notes cannot be read now; then VaultUnreachable is raised, since
+    an index without them would look complete. With no file at all nothing can be lost.
+    """
+    catalog.refresh()
+    if not catalog.complete() and _is_there(vault, INDEX):
+        raise VaultUnreachable(
+            "some folders or notes of the vault cannot be read, so the index cannot be rebuilt now",
+            hint="`echo.py doctor` names them.", reason="incomplete",
+        )
+    return build_index(catalog.all())
+
+
+def _is_there(vault: Vault, path: str) -> bool:
+    try:
+        vault.stat(path)
+    except NotFound:
+        return False
+    return True
 
 
 def _path_of_url(url: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict
 
 from echo_core.clock import Clock
-from echo_core.kinds import INBOX, MARKER, PREFERENCES, README, SCOPE
+from echo_core.kinds import INBOX, PREFERENCES, README, SCOPE
 from echo_core.note import new_note
 
 SCHEMA_VERSION = 3
