@@ -13,6 +13,7 @@ from echo_core.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.history import HistoryStore
 from echo_core.index_store import IndexStore
+from echo_core.linker_cache import LinkerCache
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
 from echo_core.routing import RouteMap
@@ -21,7 +22,7 @@ from echo_core.vault.base import Vault
 
 def say_on_stderr(message: str) -> None:
     """The default for chatter that belongs to no envelope."""
-    print(message, file=sys.stderr)
+    sys.stderr.write(message + "\n")
 
 
 @dataclass
@@ -29,11 +30,12 @@ class OpContext:
     """One vault and its derived parts.
 
     vault: the outermost wrapper (history is kept below it). catalog: facts of all notes; ops call `fresh()` once
-    before they read it or `names`. refresh: how that is done; None walks the vault (the server keeps it warm). index: the entity index. names: joins both for resolution. search: ranks passages for
-    recall. lock: the vault's advisory lock. allow_secrets: only the operator sets it (`ECHO_ALLOW_SECRETS`).
-    token_required: whether `apply` of triage and reflect needs the preview's token (MCP and REST yes, CLI no).
-    queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when there is no queue.
-    flush: replays waiting writes and returns how many arrived. details: more facts for `echo_health`.
+    before they read it or `names`. index: the entity index. names: joins both for resolution. linker: links
+    mentions. search: ranks passages for recall. lock: the vault's advisory lock. allow_secrets: only the operator
+    sets it (`ECHO_ALLOW_SECRETS`). token_required: whether `apply` of triage and reflect needs the preview's token
+    (MCP and REST yes, CLI no). queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when
+    there is no queue. flush: replays waiting writes and returns how many arrived. details: more facts for
+    `echo_health`. refresh: how `fresh` is done; None walks the vault (the server keeps it warm).
     """
 
     vault: Vault
@@ -54,6 +56,9 @@ class OpContext:
     flush: Optional[Callable[[], int]] = None
     details: Optional[Callable[[], Dict[str, Any]]] = None
     refresh: Optional[Callable[[], None]] = None
+
+    def __post_init__(self) -> None:
+        self.linker = LinkerCache(self.catalog)
 
     def fresh(self) -> None:
         """Bring catalog, names and search up to what the vault holds now; raises what the vault raises."""

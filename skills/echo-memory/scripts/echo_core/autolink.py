@@ -57,10 +57,12 @@ class Linker:
         self._spaceless: Dict[str, List[_Name]] = {}
         self._by_key: Dict[str, Set[str]] = {}
         for linkable in linkables:
-            for name in dict.fromkeys((linkable.title, *linkable.names)):
-                self._add(name, linkable)
-        for names in self._spaceless.values():
-            names.sort(key=lambda name: -len(name.text))
+            self.add(linkable)
+
+    def add(self, linkable: Linkable) -> None:
+        """Know one more note."""
+        for name in dict.fromkeys((linkable.title, *linkable.names)):
+            self._add(name, linkable)
 
     def link(self, text: str, self_path: str) -> Tuple[str, List[str]]:
         """`text` with links, and the paths that were linked, in their order.
@@ -101,6 +103,7 @@ class Linker:
                 names[place] = _merged(known, entry)
                 return
         names.append(entry)
+        names.sort(key=lambda name: -len(name.text))
 
     def _linked_already(self, text: str) -> Set[str]:
         found: Set[str] = set()

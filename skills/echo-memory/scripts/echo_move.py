@@ -1,0 +1,140 @@
+"""Moving or renaming a note, with every link to it (spec 3.2)."""
+from __future__ import annotations
+
+import posixpath
+from typing import Dict, List, Optional
+
+from echo_context import Envelope, OpContext, ok
+from echo_core import frontmatter
+from echo_core.errors import Conflict, InvalidArgument, InvalidPath
+from echo_core.kinds import is_entity, is_system, status_of
+from echo_core.links import Link, rewrite
+from echo_core.notebytes import decode
+from echo_core.paths import is_note, without_extension
+from echo_core.text import shorten
+from echo_edits import diff_of, edit_note, index_notes
+from echo_notes import writable_note
+
+DIFF_CHARS = 12000
+"""Longest diff a preview answers with; the list of notes is always complete."""
+
+
+def move_op(path: str, new_path: str, confirm: bool = False, *, ctx: OpContext) -> Envelope:
+    """Move a note and rewrite `[[links]]`, `![[embeds]]` and `[md](links)` to it, alias and heading kept.
+
+    Without `confirm`: `action: preview` with `links_changed` (paths) and a diff, nothing written. A project
+    moved between status folders gets that status when its note states one. Raises NotFound, Ambiguous,
+    InvalidPath, Conflict (the target exists) and vault errors.
+    """
+    ctx.fresh()
+    source = writable_note(path, ctx)
+    target = _target(new_path, source, ctx)
+    mentions = Mentions(source, target, ctx)
+    if not confirm:
+        return ok("preview", path=source, new_path=target, links_changed=mentions.paths(),
+                  diff=shorten(mentions.diff(), DIFF_CHARS)[0],
+                  hint="Call again with confirm: true after the operator agreed.")
+    ctx.vault.move(source, target)
+    ctx.catalog.forget(source)
+    ctx.catalog.touch(target, ctx.vault.read(target))
+    changed = mentions.apply()
+    warnings = index_notes(ctx, [target] if is_entity(target) else [], gone=[source])
+    return ok("moved", path=source, new_path=target, links_changed=changed, warnings=warnings)
+
+
+def _target(new_path: str, source: str, ctx: OpContext) -> str:
+    target = new_path if is_note(new_path) else f"{new_path}.md"
+    if target == source:
+        raise InvalidArgument("new_path is where the note already is", field="new_path")
+    if is_system(source):
+        raise InvalidPath(f"{source} is one of ECHO's own files and stays where it is", field="path")
+    if is_system(target):
+        raise InvalidPath(f"{target} lies in a folder ECHO keeps for itself", field="new_path",
+                          hint="Choose a folder of the layout or one of your own.")
+    if ctx.catalog.facts(target) is not None:
+        raise Conflict(f"there is already a note {target}", hint="Choose another name.", path=target)
+    return target
+
+
+class Mentions:
+    """Every note that links to the moved one, and what its text becomes.
+
+    Link targets are resolved before the move, as Obsidian does: by path, by unique file name.
+    """
+
+    def __init__(self, source: str, target: str, ctx: OpContext) -> None:
+        self._source, self._target, self._ctx = source, target, ctx
+        stem = posixpath.basename(without_extension(target))
+        others = ctx.catalog.resolve_link(stem, "")
+        self._stem_is_free = others is None
+        self._before = {path: decode(data)[0] for path, data in ctx.vault.read_many(self._linking())}
+        self._means = {path: self._resolved(path, text) for path, text in self._before.items()}
+
+    def paths(self) -> List[str]:
+        """The notes whose bytes change beside the move itself, sorted; the moved note under its old path."""
+        return sorted(path for path, text in self._before.items() if self._after(path, text) != text)
+
+    def diff(self) -> str:
+        """Unified diff over all of them."""
+        return "".join(diff_of(path, self._before[path], self._after(path, self._before[path]))
+                       for path in self.paths())
+
+    def apply(self) -> List[str]:
+        """Rewrite them, the moved note at its new path; returns the changed paths, sorted."""
+        changed = []
+        for path in self.paths():
+            place = self._target if path == self._source else path
+
+            def surgery(text: Optional[str], path: str = path) -> str:
+                return "" if text is None else self._after(path, text)
+
+            if edit_note(self._ctx, place, surgery).changed:
+                changed.append(place)
+        return sorted(changed)
+
+    def _linking(self) -> List[str]:
+        return sorted({self._source, *self._ctx.catalog.backlinks(self._source)})
+
+    def _resolved(self, path: str, text: str) -> Dict[str, Optional[str]]:
+        """Link target as written -> path of the note it means, for the links of one note."""
+        from echo_core.links import links
+
+        meanings: Dict[str, Optional[str]] = {}
+        for link in links(text):
+            meant = self._ctx.catalog.resolve_link(link.target, path)
+            meanings[link.target] = meant if isinstance(meant, str) else None
+        return meanings
+
+    def _after(self, path: str, text: str) -> str:
+        place = self._target if path == self._source else path
+
+        def new_target(link: Link) -> Optional[str]:
+            meant = self._means[path].get(link.target)
+            if meant is None:
+                return None
+            if meant == self._source:
+                return self._written(link, self._target, place)
+            # A moved note's own relative links have to point where they pointed before.
+            moved_relative = path == self._source and link.kind == "markdown" and place != path
+            return self._written(link, meant, place) if moved_relative else None
+
+        renamed = rewrite(text, new_target)
+        return self._with_status(renamed) if path == self._source else renamed
+
+    def _written(self, link: Link, meant: str, place: str) -> str:
+        """`meant` written the way the link was: bare name, vault path or relative path; extension as before."""
+        had_extension = link.target.endswith(".md")
+        name = meant if had_extension else without_extension(meant)
+        if link.kind == "markdown":
+            return posixpath.relpath(name, posixpath.dirname(place) or ".")
+        if "/" not in link.target and self._stem_is_free:
+            return posixpath.basename(name)
+        return name
+
+    def _with_status(self, text: str) -> str:
+        """Folder and `status` of a project agree (spec 2.1)."""
+        status = status_of(self._target)
+        block = frontmatter.parse(text)
+        if not status or block.malformed or "status" not in block.values or block.values["status"] == status:
+            return text
+        return frontmatter.set_key(text, "status", status)
