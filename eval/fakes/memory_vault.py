@@ -6,7 +6,7 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from echo_core.errors import Conflict, EchoError, InvalidPath, NotFound, VaultAuth
 from echo_core.paths import case_key, check_folder, check_path, is_inside, stem
@@ -197,8 +197,9 @@ class MemoryVault(Vault):
 
     def _conflict(self, path: str, name: str | None) -> NoReturn:
         version = version_of(self._files[name].data) if name is not None else ""
-        others = {} if name is not None else {"candidates": _candidates(self._matches(path))}
-        raise Conflict(f"{path} is not what you read; nothing was written", path=path, version=version, **others)
+        others = [] if name is not None else _candidates(self._matches(path))
+        data: dict[str, Any] = {"candidates": others} if others else {}
+        raise Conflict(f"{path} is not what you read; nothing was written", path=path, version=version, **data)
 
 
 def _candidates(paths: list[str]) -> list[dict[str, str]]:

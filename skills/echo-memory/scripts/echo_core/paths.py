@@ -17,7 +17,7 @@ from echo_core.errors import InvalidPath
 NOTE_EXTENSION = ".md"
 MAX_PATH_BYTES = 1024
 MAX_SEGMENT_BYTES = 255
-SYSTEM_FOLDERS: Tuple[str, ...] = ("_agent/index", "_agent/locks")
+CONTROL_FOLDERS: Tuple[str, ...] = ("_agent/index", "_agent/locks")
 """Folders of derived or control files: rebuilt at will, worth no history, no place for notes."""
 
 _MAX_DECODINGS = 8
@@ -88,8 +88,8 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def is_control(path: str) -> bool:
-    """Whether the path is a derived or control file (`SYSTEM_FOLDERS`)."""
-    return any(is_inside(path, folder) for folder in SYSTEM_FOLDERS)
+    """Whether the path is a derived or control file (`CONTROL_FOLDERS`)."""
+    return any(is_inside(path, folder) for folder in CONTROL_FOLDERS)
 
 
 def case_key(path: str) -> str:

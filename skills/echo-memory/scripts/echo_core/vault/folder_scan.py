@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional, Set, Tuple
 
 from echo_core.atomic import is_temp_name
 from echo_core.errors import InvalidPath
@@ -111,7 +111,8 @@ class Scan:
 def list_folder(below: Below, path: str) -> Listing:
     """Folders and files directly in `path`; names in NFC, what a walk leaves out left out."""
     scan = Scan(below)
-    folders, files = set(), set()
+    folders: Set[str] = set()
+    files: Set[str] = set()
     with below.folder(path) as folder:
         for entry in folder.entries():
             name = unicodedata.normalize("NFC", entry.name)
