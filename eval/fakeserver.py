@@ -1,17 +1,20 @@
 """A real server process whose tools are fakes: what the HTTP tests talk to when the notes do not matter.
 
     python fakeserver.py PORT     settings come from the environment as for the real server
+
+FAKE_READ_DEADLINE shortens the read deadline (seconds), so that a test of it need not wait for half a minute.
 """
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from echo_core.errors import EchoError, VaultUnreachable
-from echo_mcp import http, logs, serving, settings
+from echo_mcp import connections, http, logs, serving, settings
 from echo_mcp.health import Health
 from echo_mcp.registry import Registry, ResourceRecord, ToolRecord
 from echo_mcp.sdk import McpDoor
@@ -81,6 +84,7 @@ def fill(registry: Registry) -> Registry:
 def main(port: int) -> None:
     """Serve until SIGTERM."""
     found = settings.load(settings.environment())
+    connections.READ_DEADLINE_S = float(os.environ.get("FAKE_READ_DEADLINE", connections.READ_DEADLINE_S))
     logs.configure(found.log_level)
     registry, health = fill(Registry(found.workers, found.timeout_s)), Health()
     door = McpDoor(registry)

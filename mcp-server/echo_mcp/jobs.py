@@ -5,6 +5,7 @@ as something changes (a container's bind mount or a network share may never tell
 """
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
@@ -89,9 +90,10 @@ class Refresher:
         if not self._first.is_set():
             self._first.set()
             logs.event("index-ready")
-        if self._changed and time.monotonic() - self._counted > LINT_S:
-            self._health.found(self._count())
+        if self._changed and (not self._counted or time.monotonic() - self._counted > LINT_S):
             self._counted, self._changed = time.monotonic(), False
+            with contextlib.suppress(EchoError):  # a broken route map has its own row in echo_health
+                self._health.found(self._count())
 
 
 def probe(check: Callable[[], None], state_dir: str, health: Health) -> Repeated:

@@ -15,7 +15,8 @@ from typing import Any
 from echo_bootstrap import bootstrap_op
 from echo_config import build_context
 from echo_context import OpContext
-from echo_mcp import findings, http, jobs, logs
+from echo_core.lint import lint
+from echo_mcp import __version__, http, jobs, logs
 from echo_mcp.health import Health
 from echo_mcp.limits import App
 from echo_mcp.registry import Registry
@@ -75,7 +76,7 @@ class Background:
     def __init__(self, ctx: OpContext, settings: Settings, health: Health) -> None:
         self._vault = settings.vault
         self._stop = threading.Event()
-        self.refresher = jobs.Refresher(lambda: _refresh(ctx), lambda: findings.count(ctx), health, settings.index_ttl_s)
+        self.refresher = jobs.Refresher(lambda: _refresh(ctx), lambda: _findings(ctx), health, settings.index_ttl_s)
         self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health)
 
     def start(self) -> None:
@@ -103,6 +104,10 @@ def build(settings: Settings) -> Parts:
     # Calls wait for the first reading at most as long as a call may take; later the threads above keep it fresh.
     ctx.refresh = lambda: background.refresher.wait(settings.timeout_s)
     registry = Registry(settings.workers, settings.timeout_s)
+    ctx.details = lambda: {
+        "version": __version__, "tools": len(registry.tools()), "read_only": settings.read_only,
+        "index_ready": health.index_ready, "index_age_s": health.index_age_s,
+    }
     toolsets: list[Toolset] = []
     if "memory" in settings.toolsets:
         toolsets.append(MemoryToolset(ctx, settings.core_only, settings.read_only))
@@ -149,3 +154,8 @@ def _refresh(ctx: OpContext) -> bool:
     """Bring catalog and search index up to the vault; whether anything changed."""
     changes = ctx.catalog.refresh()
     return bool(changes.added or changes.changed or changes.removed)
+
+
+def _findings(ctx: OpContext) -> int:
+    """How many findings the cheap checks have over all notes."""
+    return len(lint(ctx.catalog, ctx.vault, ctx.index, ctx.routes(), ctx.clock, fast=True))
