@@ -59,6 +59,15 @@ def read_text(ctx: OpContext, path: str) -> Optional[str]:
         return None
 
 
+def notes_in(ctx: OpContext, folder: str) -> List[str]:
+    """The paths of the notes directly in `folder`, in name order; none when there is no such folder."""
+    try:
+        names = ctx.vault.list_folder(folder).files
+    except NotFound:
+        return []
+    return [f"{folder}/{name}" for name in names if name.endswith(".md")]
+
+
 def diff_of(path: str, before: Optional[str], after: str) -> str:
     """Unified diff of a note, `--- a/path` to `+++ b/path`; /dev/null stands for a note that does not exist."""
     source = "/dev/null" if before is None else f"a/{path}"

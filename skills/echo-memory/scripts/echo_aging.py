@@ -1,0 +1,58 @@
+"""What has been left alone for long and waits for a decision of the operator (spec 3.4: decay proposes, never acts)."""
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, List, NamedTuple, Optional, Tuple
+
+from echo_context import OpContext
+from echo_core import frontmatter
+from echo_core.kinds import INBOX
+from echo_core.notebytes import decode
+from echo_edits import notes_in
+from echo_inbox import age_days, aging, read_items
+from echo_session_logs import instant_of
+
+LIMITS: Tuple[Tuple[str, str, int], ...] = (
+    ("working-memory", "_agent/memory/working", 14),
+    ("project", "projects/active", 60),
+)
+"""What ages, its folder, and after how many days without an update it counts."""
+
+
+class Aging(NamedTuple):
+    """One thing past its limit. what: working-memory, project or inbox. days: since its last update."""
+
+    what: str
+    path: str
+    days: int
+
+
+def aging_things(ctx: OpContext) -> List[Aging]:
+    """Everything past its limit, notes first, then inbox items. A note without a readable date does not age.
+
+    Reads two folders and the inbox, not the whole vault. Raises vault errors.
+    """
+    today = ctx.clock.today()
+    found = [
+        Aging(what, path, days)
+        for what, folder, limit in LIMITS
+        for path, days in _ages(ctx, folder, today)
+        if days > limit
+    ]
+    return found + [Aging("inbox", INBOX, age_days(item, today) or 0) for item in aging(read_items(ctx), today)]
+
+
+def _ages(ctx: OpContext, folder: str, today: date) -> List[Tuple[str, int]]:
+    """Each note directly in `folder` that says when it was updated, with the days since."""
+    ages = []
+    for path, data in ctx.vault.read_many(notes_in(ctx, folder)):
+        values = frontmatter.parse(decode(data)[0]).values
+        day = _day(values.get("updated"), ctx) or _day(values.get("created"), ctx)
+        if day is not None:
+            ages.append((path, (today - day).days))
+    return ages
+
+
+def _day(value: Any, ctx: OpContext) -> Optional[date]:
+    at = instant_of(value, ctx) if isinstance(value, str) else None
+    return None if at is None else at.date()
