@@ -50,10 +50,10 @@ def main(argv: Optional[Sequence[str]] = None, environ: Optional[Mapping[str, st
     """Run one command line and return its exit code (spec 3.1). argv: without the program's name."""
     line = list(sys.argv[1:] if argv is None else argv)
     _speak_utf8()
-    if not line or line[0] in ("-h", "--help", "help"):
-        print(_overview(), file=sys.stdout if line else sys.stderr)
-        return 0 if line else 2
     try:
+        if not line or line[0] in ("-h", "--help", "help"):
+            print(_overview(), file=sys.stdout if line else sys.stderr, flush=True)
+            return 0 if line else 2
         return _show(*_answer(line, environ), as_json="--json" in line)
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -117,21 +117,26 @@ def _understood(name: str, rest: List[str]) -> "Call | str":
 
 def _tool_of(name: str, rest: List[str]) -> "Tuple[str, Tool, List[str]]":
     """The verb's tool; `scope TEXT` sets, `session-end --check` looks. Returns the words that are left, too."""
-    import echo_admin
     import echo_tools
 
     if name == "session-end" and "--check" in rest:
-        return name, echo_admin.ADMIN_BY_NAME["session-check"], [word for word in rest if word != "--check"]
-    known = {**echo_tools.BY_NAME, **echo_admin.ADMIN_BY_NAME}
+        return name, _admin_tool("session-check"), [word for word in rest if word != "--check"]
     if name == "scope":
         words = [word for word in rest if not word.startswith("--")]
         if words == ["show"]:
-            return name, known["echo_get_scope"], [word for word in rest if word != "show"]
+            return name, echo_tools.BY_NAME["echo_get_scope"], [word for word in rest if word != "show"]
         if words[:1] == ["set"]:
             rest.remove("set")
         if words or "--scope" in rest:
-            return "scope set", known["echo_set_scope"], rest
-    return name, known[VERBS[name].tool], rest
+            return "scope set", echo_tools.BY_NAME["echo_set_scope"], rest
+    tool = VERBS[name].tool
+    return name, echo_tools.BY_NAME[tool] if tool in echo_tools.BY_NAME else _admin_tool(tool), rest
+
+
+def _admin_tool(name: str) -> "Tool":
+    from echo_admin import ADMIN_BY_NAME  # most calls need none of these ops
+
+    return ADMIN_BY_NAME[name]
 
 
 def _stdin() -> str:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
 import echo_tools
@@ -48,7 +48,8 @@ vault holds now, so they do not wait."""
 def open_cli(settings: CliSettings) -> CliContext:
     """The context of a CLI call: counts of the queue for `load` and `doctor`, and a flush that replays it."""
     queue = CliQueue(settings.state_dir, settings.root)
-    ctx = CliContext(**vars(context_of(settings)))
+    plain = context_of(settings)
+    ctx = CliContext(**{field.name: getattr(plain, field.name) for field in fields(OpContext)})
     ctx.state_dir, ctx.waiting, ctx.queue = settings.state_dir, queue, queue.counts
     ctx.flush = lambda: len(flush(ctx).arrived)
     return ctx

@@ -135,6 +135,7 @@ SUMMARIES: Dict[str, Callable[[Mapping[str, Any]], str]] = {
     "echo_resolve": _resolve,
     "echo_get_note": _get_note,
     "echo_health": _health,
+    "doctor": _health,
     "echo_triage_inbox": _curated,
     "echo_reflect": _curated,
     "echo_get_scope": _scope,
