@@ -11,7 +11,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Set, Union
 from echo_core.catalog_refresh import Refresher
 from echo_core.catalog_tables import Changes, Listener, Tables, is_note_file
 from echo_core.index import EntityIndex, build_index
-from echo_core.kinds import is_entity
+from echo_core.kinds import is_entity, may_hold_entities
 from echo_core.note import NoteFacts
 from echo_core.note_names import link_keys
 from echo_core.note_reading import Reader
@@ -123,8 +123,10 @@ class Catalog:
         return self._refresher.finished
 
     def complete(self) -> bool:
-        """Whether the last refresh saw every folder and every note of the vault."""
-        return self._refresher.finished > 0 and not self._refresher.unreadable and not self._reader.problems()
+        """Whether the last refresh saw every place and every note that can belong into the entity index."""
+        hidden = any(may_hold_entities(place) for place in self._refresher.unreadable)
+        failed = any(is_entity(path) for path in self._reader.problems())
+        return self._refresher.finished > 0 and not hidden and not failed
 
     def is_gone(self, path: str) -> bool:
         """Whether the last refresh could look where `path` lies and the note was not there."""

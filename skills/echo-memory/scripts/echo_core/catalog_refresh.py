@@ -110,7 +110,11 @@ class Refresher:
 
     def _remove_gone(self, known: Dict[str, Record], notes: Dict[str, Stat]) -> List[str]:
         """Drop the notes that are confirmed to be gone; returns their paths in order."""
-        absent = self._absent([path for path in known if path not in notes and not self.hidden(path)])
+        missing = [path for path in known if path not in notes and not self.hidden(path)]
+        # A folder renamed in case alone still answers to its old name; the walk saw what it is called now.
+        respelled = {path.lower() for path in notes} if missing else set()
+        absent = [path for path in missing if path.lower() in respelled]
+        absent += self._absent([path for path in missing if path.lower() not in respelled])
         self._reader.forget(absent)
         with self._tables.announcing:
             gone = [path for path in absent if self._unchanged(known, path)]

@@ -126,11 +126,25 @@ def is_entity(path: str) -> bool:
     return path not in SYSTEM_NOTES and bool(kind_of(path))
 
 
+def may_hold_entities(place: str) -> bool:
+    """Whether an entity could lie at or below `place`, a file or folder that nobody could look at ("" is the root)."""
+    return place == "" or is_entity(place) or any((folder + "/").startswith(place + "/") for folder in FOLDERS)
+
+
 def is_system(path: str) -> bool:
     """Whether `path` is one of ECHO's own files: the README, inbox, journal, sessions, context, control files."""
     if path in SYSTEM_NOTES or path == README:
         return True
     return path.startswith(SYSTEM_FOLDERS) and not kind_of(path)
+
+
+NOT_SEARCHED: Tuple[str, ...] = ("_agent/health/", "_agent/trash/", "inbox/processing-log/", "journal/templates/")
+"""Folders whose notes speak about the vault and not about the operator's life."""
+
+
+def is_searchable(path: str) -> bool:
+    """Whether recall looks into the note at `path`."""
+    return path not in (README, MARKER) and not path.startswith(NOT_SEARCHED)
 
 
 def _placed(path: str) -> Tuple[str, str]:

@@ -10,6 +10,7 @@ import threading
 import unicodedata
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Set, Tuple, Union
 
+from echo_core.autolink import Linkable
 from echo_core.catalog import Catalog
 from echo_core.conflicts import conflict_copy
 from echo_core.errors import Ambiguous, NotFound
@@ -114,16 +115,34 @@ class Names:
             names = self._catalog.name_keys() + list(self._extra)
         found: Dict[str, None] = {}
         for key in nearest(file_stem(mention), names, 4 * n):
-            paths = [path for path in self._named({key}) if self._exists(path)]
-            for path in sorted(paths, key=lambda path: (self._rank(path), path)):
-                found.setdefault(path)
-        best = sorted(found, key=self._rank)
+            found.update(dict.fromkeys(path for path in sorted(self._named({key})) if self._exists(path)))
+        best = sorted(found, key=lambda path: self._rank(path, 1) != 1)  # stable: nearest first, own files last
         return [self._row(path) for path in best[:n]]
 
     def slug_of(self, path: str) -> str:
         """The slug of the entity whose note is `path`, "" when the index has none."""
         self._follow()
         return self._index.by_path.get(unicodedata.normalize("NFC", path), "")
+
+    def linkables(self, text: str = "") -> List[Linkable]:
+        """The notes a mention in `text` may mean, for `autolink`, in path order; all of them without a text.
+
+        ECHO's own files and conflict copies are never meant. It may name more notes than `text` mentions, never
+        fewer.
+        """
+        self._follow()
+        with self._lock:
+            names = {*self._catalog.name_keys(), *self._extra}
+            if text:
+                spellings = name_keys(text)
+                names = {name for name in names if any(name in spelling for spelling in spellings)}
+        paths = [path for path in sorted(self._named(names)) if self._rank(path, 1) == 1 and self._exists(path)]
+        return [self._linkable(path) for path in paths]
+
+    def _linkable(self, path: str) -> Linkable:
+        match, entry = self._match(path, ""), self._index.get(path)
+        names = dict.fromkeys([*match.aliases, *(entry.aliases if entry else ()), file_stem(path)])
+        return Linkable(path, match.title, list(names), match.kind)
 
     # -- one name -------------------------------------------------------------------------------------------
 

@@ -33,9 +33,14 @@ def nearest(wanted: str, names: Iterable[str], n: int) -> List[str]:
 
 
 def _likeness(wanted: str, name: str) -> float:
-    """0 to 1: the common letters, and more when all words of the one stand in the other."""
-    ratio = SequenceMatcher(None, wanted, name, autojunk=False).ratio()
+    """0 to 1: the common letters in any order of the words, and more when all words of the one stand in the other."""
+    sorted_words = (" ".join(sorted(wanted.split())), " ".join(sorted(name.split())))
+    ratio = max(_ratio(wanted, name), 0.98 * _ratio(*sorted_words))
     words, others = set(wanted.split()), set(name.split())
     if words and (words <= others or others <= words):
         ratio = max(ratio, 0.6 + 0.3 * min(len(words), len(others)) / max(len(words), len(others)))
     return ratio
+
+
+def _ratio(wanted: str, name: str) -> float:
+    return SequenceMatcher(None, wanted, name, autojunk=False).ratio()

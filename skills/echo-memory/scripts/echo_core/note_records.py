@@ -129,7 +129,7 @@ class RecordCache:
         if not os.path.exists(self._path):
             os.makedirs(os.path.dirname(self._path) or ".", mode=0o700, exist_ok=True)
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        database = sqlite3.connect(self._path, timeout=1.0)
+        database = sqlite3.connect(self._path, timeout=0.3)
         try:
             known = database.execute("SELECT name FROM sqlite_master WHERE name = 'format'").fetchone()
             stored = database.execute("SELECT value FROM format").fetchone() if known else None
