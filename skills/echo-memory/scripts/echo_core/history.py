@@ -57,11 +57,15 @@ class HistoryStore:
     def record(
         self, path: str, before: Optional[bytes], tool: str = "", op_id: str = "", after: Optional[bytes] = None,
     ) -> str:
-        """Keep the state before a write, durably; returns the version's id. Raises NoUndo.
+        """Keep the state before a write; returns the version's id. Raises NoUndo.
 
         before: the bytes now, None when there is no file. after: what the write will leave, None for a deletion.
+        Durable before this returns whenever the write loses bytes; what only adds is still in the note itself.
         """
-        return self._database.run(lambda connection: self._record(connection, path, before, tool, op_id, after))
+        adds = before is None or (after is not None and after.startswith(before))
+        return self._database.run(
+            lambda connection: self._record(connection, path, before, tool, op_id, after), durable=not adds,
+        )
 
     def moved(self, source: str, target: str, data: bytes, tool: str = "", op_id: str = "") -> List[str]:
         """Let the history follow a file; returns the ids of the two versions that undo the move. Raises NoUndo.
@@ -163,7 +167,8 @@ class HistoryStore:
         """The path's rows, newest first; a history that was never begun is not begun by asking."""
         if not self._database.exists():
             return []
-        return self._database.run(lambda connection: connection.execute(_ROWS, (path,)).fetchall())
+        return self._database.run(lambda connection: connection.execute(_ROWS, (path,)).fetchall(),
+                                  durable=False)
 
     def _bytes(self, path: str, version_id: str, after: bool) -> Optional[bytes]:
         def work(connection: sqlite3.Connection) -> Tuple[bool, Optional[bytes]]:

@@ -14,7 +14,6 @@ _BUSY_S = 10.0
 _SCHEMA = """
 PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA journal_mode = WAL;
-PRAGMA synchronous = FULL;
 PRAGMA secure_delete = ON;
 PRAGMA journal_size_limit = 16777216;
 CREATE TABLE IF NOT EXISTS version (
@@ -55,21 +54,22 @@ class HistoryDatabase:
         """Whether there is any history; asking makes no file."""
         return self._connection is not None or os.path.exists(self._file)
 
-    def run(self, work: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
-        """`work` in one transaction that is on the disk when this returns; NoUndo when the database cannot do it.
+    def run(self, work: Callable[[sqlite3.Connection], _Answer], durable: bool = True) -> _Answer:
+        """`work` in one transaction; NoUndo when the database cannot do it.
 
-        A broken database file is renamed, reported by `set_aside`, and the work done in a fresh one.
+        durable: it is on the disk when this returns; else it survives a kill, and a power cut from the next durable
+        one on. A broken database file is renamed, reported by `set_aside`, and the work done in a fresh one.
         """
         with self._lock:
             try:
                 try:
-                    return self._once(work)
+                    return self._once(work, durable)
                 except sqlite3.DatabaseError as error:
                     # The subclasses are about locks, space and constraints; the class itself is about a broken file.
                     if type(error) is not sqlite3.DatabaseError:
                         raise
                     self._replace_broken()
-                    return self._once(work)
+                    return self._once(work, durable)
             except (sqlite3.Error, OSError) as error:
                 raise NoUndo(
                     f"The history of notes cannot be used ({type(error).__name__})",
@@ -91,13 +91,14 @@ class HistoryDatabase:
                 self._connection.execute("PRAGMA incremental_vacuum").fetchall()
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def _once(self, work: Callable[[sqlite3.Connection], _Answer]) -> _Answer:
-        with self._transaction() as connection:
+    def _once(self, work: Callable[[sqlite3.Connection], _Answer], durable: bool) -> _Answer:
+        with self._transaction(durable) as connection:
             return work(connection)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, durable: bool) -> Iterator[sqlite3.Connection]:
         connection = self._open()
+        connection.execute("PRAGMA synchronous = FULL" if durable else "PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection

@@ -2,7 +2,8 @@
 
 Reads never follow a link out of the folder. A write compares, writes a temp file, syncs it, compares again, renames
 and syncs the folder, all under the kernel lock: between ECHO processes compare-and-rename is exact, and a foreign
-editor can only slip into the microseconds between the second compare and the rename.
+editor can only slip into the microseconds between the second compare and the rename. Control files (`is_control`) are
+replaced whole as well but not synced: after a power cut they are rebuilt.
 """
 from __future__ import annotations
 
@@ -13,15 +14,14 @@ from contextlib import AbstractContextManager
 from typing import Any, Callable, Dict, Iterator, List, Optional, TypeVar
 
 from echo_core.errors import Conflict, EchoError, InvalidPath, NotFound, VaultUnreachable
-from echo_core.paths import check_folder, check_path, parent, stem
+from echo_core.paths import check_folder, check_path, is_control, parent, stem
 from echo_core.vault import folder_scan, folder_write
 from echo_core.vault.base import Listing, Stat, Vault, version_of
 from echo_core.vault.host_lock import host_lock
 from echo_core.vault.os_errors import forbidden, translate
 from echo_core.vault.safe_open import DIR_FDS, Below, Place
 
-LOCK_FOLDER = "_agent/locks/"
-LOCK_FILE = LOCK_FOLDER + "write.lock"
+LOCK_FILE = "_agent/locks/write.lock"
 _LEFTOVER_AGE_S = 60
 _Answer = TypeVar("_Answer")
 
@@ -50,7 +50,7 @@ class FolderVault(Vault):
             else:
                 self._compare(path, place, expected)
             with self._translating(path):
-                landed = folder_write.replace(place, data, expected, durable=not path.startswith(LOCK_FOLDER))
+                landed = folder_write.replace(place, data, expected, durable=not is_control(path))
             if not landed:
                 raise self._changed(path, place)
             self._had_files = True
@@ -64,7 +64,7 @@ class FolderVault(Vault):
             self._compare(path, place, expected)
             with self._translating(path):
                 place.folder.unlink(place.name)
-                if not path.startswith(LOCK_FOLDER):
+                if not is_control(path):
                     place.folder.sync()
 
     def move(self, source: str, target: str) -> None:

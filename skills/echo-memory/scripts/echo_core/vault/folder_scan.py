@@ -3,16 +3,18 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
+from operator import itemgetter
 from typing import Iterator, List, Optional, Set, Tuple
 
 from echo_core.atomic import is_temp_name
 from echo_core.errors import InvalidPath
-from echo_core.paths import MAX_PATH_BYTES, case_key, check_path
+from echo_core.paths import case_key, check_path
 from echo_core.vault.base import Listing, Stat
 from echo_core.vault.safe_open import Below
 
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_(](?:[A-Za-z0-9_() ,.'&+-]{0,250}[A-Za-z0-9_(),'&+-])?\Z")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_(](?:[A-Za-z0-9_() ,.'&+-]{0,250}[A-Za-z0-9_(),'&+-])?\Z").match
+_SHORT = 512
+_KEY = itemgetter(0)
 _Item = Tuple[str, Optional[Stat]]
 
 
@@ -34,34 +36,42 @@ class Scan:
                 yield found
                 continue
             try:
-                waiting += self._items(path)
+                waiting += self._items(path[:-1])
             except (OSError, InvalidPath):
                 # Also when the folder is gone by now: its files may just have moved, so they are unknown.
-                self.unreadable.append(path)
+                self.unreadable.append(path[:-1])
 
     def _items(self, path: str) -> List[_Item]:
-        """Files (with facts) and folders (without) directly in `path`, last in path order first."""
+        """Files (with facts) and folders (key closed by "/", without) directly in `path`, last in path order first."""
+        prefix = f"{path}/" if path else ""
         with self._below.folder(path) as folder:
             entries = folder.entries()
-            items = [item for entry in entries for item in self.item(path, entry)]
+            items: List[_Item] = []
+            for entry in entries:
+                # One pass over every file of the vault: the common case stays free of calls into Python.
+                name = entry.name
+                if _PLAIN_NAME(name) and entry.is_file(follow_symlinks=False) and len(prefix) < _SHORT:
+                    try:
+                        facts = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    full = prefix + name
+                    items.append((full, Stat(full, facts.st_size, facts.st_mtime_ns)))
+                else:
+                    items += self._uncommon(path, entry)
         self.seen = self.seen or bool(entries)
-        items.sort(key=_path_order, reverse=True)
+        items.sort(key=_KEY, reverse=True)
         return self._once(items)
 
-    def item(self, folder: str, entry: "os.DirEntry[str]") -> List[_Item]:
-        """The entry as an item; none for what a walk leaves out."""
-        name = entry.name
-        if name[0] == ".":
-            if is_temp_name(name):
-                self.leftovers.append(_join(folder, name))
-            return []
-        path = self._accepted(folder, name)
+    def _uncommon(self, folder: str, entry: "os.DirEntry[str]") -> List[_Item]:
+        """A folder, a link or a file with a name that needs a closer look; nothing for what a walk leaves out."""
+        path = self.accepted(folder, entry.name)
         if path is None:
             return []
         if entry.is_symlink():
             return self._linked(path)
         if entry.is_dir(follow_symlinks=False):
-            return [(path, None)]
+            return [(path + "/", None)]
         if not entry.is_file(follow_symlinks=False):
             return []
         try:
@@ -70,11 +80,13 @@ class Scan:
             return []
         return [(path, Stat(path, facts.st_size, facts.st_mtime_ns))]
 
-    def _accepted(self, folder: str, name: str) -> Optional[str]:
-        """The NFC path of a name; None, and noted as unreadable, when ECHO accepts no such path."""
+    def accepted(self, folder: str, name: str) -> Optional[str]:
+        """The NFC path of a name; None for a dot name, and, noted as unreadable, for one that ECHO refuses."""
         path = _join(folder, name)
-        if _PLAIN_NAME.match(name) and len(path) * 4 <= MAX_PATH_BYTES:
-            return path
+        if name.startswith("."):
+            if is_temp_name(name):
+                self.leftovers.append(path)
+            return None
         try:
             return check_path(path)
         except InvalidPath:
@@ -97,7 +109,7 @@ class Scan:
 
     def _once(self, items: List[_Item]) -> List[_Item]:
         """Drop what shares its NFC path with a neighbour (NFC and NFD side by side): only one of them can be read."""
-        if all(item[0].isascii() for item in items):
+        if all(map(str.isascii, map(_KEY, items))):
             return items
         kept: List[_Item] = []
         for item in items:
@@ -115,12 +127,14 @@ def list_folder(below: Below, path: str) -> Listing:
     files: Set[str] = set()
     with below.folder(path) as folder:
         for entry in folder.entries():
-            name = unicodedata.normalize("NFC", entry.name)
-            if entry.is_symlink() and not name.startswith(".") and is_folder(below, _join(path, name)):
-                folders.add(name)
+            full = scan.accepted(path, entry.name)
+            if full is None:
                 continue
-            for _, found in scan.item(path, entry):
-                (folders if found is None else files).add(name)
+            name = full.rpartition("/")[2]
+            if entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and is_folder(below, full)):
+                folders.add(name)
+            elif entry.is_file(follow_symlinks=False) or is_file(below, full):
+                files.add(name)
     return Listing(sorted(folders), sorted(files))
 
 
@@ -165,10 +179,6 @@ def _names(below: Below, path: str) -> List[str]:
             return folder.names()
     except (OSError, InvalidPath):
         return []
-
-
-def _path_order(item: _Item) -> str:
-    return item[0] if item[1] is not None else item[0] + "/"
 
 
 def _join(folder: str, name: str) -> str:
