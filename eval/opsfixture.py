@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import echo_tools
 from echo_config import build_context
 from echo_context import OpContext
 from echo_core.clock import Clock
+from echo_core.errors import VaultUnreachable
+from echo_core.vault.base import Vault
 
 INSTANT = "2026-11-30T14:05:09+01:00"
 ZONE = "Europe/Vienna"
@@ -47,3 +49,24 @@ def snapshot(folder: Path) -> Dict[str, bytes]:
     root = folder / "vault"
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.name != "write.lock"]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+
+class DyingVault:
+    """Forwards to a vault until `writes` writes are done; every write after that finds the vault down.
+
+    Give it to `make_ctx` as `wrap=lambda inner: DyingVault(inner, 3)`.
+    """
+
+    def __init__(self, inner: Vault, writes: int) -> None:
+        self._inner = inner
+        self._left = writes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
+        """Write while writes are left, then raise VaultUnreachable."""
+        if self._left == 0:
+            raise VaultUnreachable("the vault is down")
+        self._left -= 1
+        self._inner.write(path, data, expected)
