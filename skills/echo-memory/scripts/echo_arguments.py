@@ -73,7 +73,7 @@ def validate(params: Sequence[Param], arguments: Mapping[str, Any], at: str = ""
         if value is None and not (param.type == "any" and param.name in arguments):
             if param.required:
                 raise InvalidArgument(f"{where} is required", hint=param.help, field=where)
-            values[param.name] = list(param.default or []) if param.type.endswith("[]") else param.default
+            values[param.name] = _absent(param)
         else:
             values[param.name] = _convert(param, value, where, warnings)
     return values, warnings
@@ -111,6 +111,13 @@ def _schema_of(param: Param) -> Dict[str, Any]:
     if param.help:
         schema["description"] = param.help
     return schema
+
+
+def _absent(param: Param) -> Any:
+    """What an op gets for a parameter that was not sent: its default, "" for text, a new list for lists."""
+    if param.type.endswith("[]"):
+        return list(param.default or [])
+    return "" if param.type == "string" and param.default is None else param.default
 
 
 def _unknown(name: str, known: List[str], at: str) -> InvalidArgument:

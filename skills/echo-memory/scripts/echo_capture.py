@@ -8,12 +8,13 @@ from echo_context import OpContext
 from echo_core import frontmatter, markdown
 from echo_core.errors import InvalidArgument, NotFound
 from echo_core.guards import refuse_active_content, refuse_secrets
-from echo_core.kinds import KINDS, PROJECT_STATUSES, SYSTEM_NOTES, is_system, kind_of, place
+from echo_core.kinds import KINDS, PROJECT_STATUSES, SYSTEM_NOTES, is_entity, is_system, kind_of, place
 from echo_core.links import plain_text, wikilink
 from echo_core.names import SYSTEM_KEYS
 from echo_core.note import NoteFacts, facts, new_note
 from echo_core.notebytes import decode
 from echo_core.similarity import body_similarity, differs_in_detail, title_similarity
+from echo_core.sketch import alike, body_of, sketch
 from echo_core.text import fold, name_keys, one_line, slug, suspicious_unicode
 
 NEAR_TITLE = 0.85
@@ -22,8 +23,6 @@ NEAR_BODY = 0.8
 """Jaccard similarity of 5-word shingles from which two bodies count as near-identical (spec 3.2)."""
 TITLE_CANDIDATES = 10
 """How many notes with the nearest names are compared by title."""
-BODY_CANDIDATES = 5
-"""How many notes that rank best for the new body are compared with it."""
 
 
 @dataclass(frozen=True)
@@ -138,15 +137,17 @@ def _another_day(wanted: Capture, found: NoteFacts) -> bool:
 
 
 def _same_bodies(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
-    if len(wanted.body.split()) < 8 and len(wanted.body) < 40:
-        return []  # too short to tell a copy from chance
+    """Notes whose body is nearly the new one; their sketches say which are worth reading."""
+    mine = sketch(wanted.body)
     found = []
-    for path in dict.fromkeys(hit.path for hit in ctx.search.search(wanted.body[:2000], BODY_CANDIDATES * 2)):
-        known = ctx.catalog.facts(path)
-        text = _text(path, ctx)
-        if known and text and body_similarity(wanted.body, text[frontmatter.parse(text).body_offset:]) >= NEAR_BODY:
+    for known in ctx.catalog.all(is_entity) if mine else []:
+        text = _text(known.path, ctx) if alike(mine, known.sketch) else None
+        if text is None:
+            continue
+        body = body_of(text, frontmatter.parse(text).body_offset, markdown.headings(text))
+        if body_similarity(wanted.body, body) >= NEAR_BODY:
             found.append((known, "near-identical body"))
-    return found[:BODY_CANDIDATES]
+    return found
 
 
 def _row(found: NoteFacts, why: str, ctx: OpContext) -> Dict[str, Any]:

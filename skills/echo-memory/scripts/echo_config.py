@@ -12,20 +12,23 @@ import platform
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Mapping, Optional
+from typing import Callable, Mapping, Optional
 from urllib.parse import unquote, urlsplit
 
 from echo_context import OpContext, say_on_stderr
+from echo_core.bm25 import Engine
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.errors import Misconfigured, NotFound, VaultUnreachable
 from echo_core.history import HistoryStore
-from echo_core.index import EntityIndex, build_index
+from echo_core.index import EntityIndex
 from echo_core.index_store import IndexStore
 from echo_core.kinds import INDEX, ROUTES
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
 from echo_core.routing import RouteMap
+from echo_core.search import SearchIndex
+from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
 from echo_core.vault.folder import FolderVault
 from echo_core.vault.journaled import JournaledVault
@@ -124,14 +127,14 @@ def build_context(
     notify: Callable[[str], None] = say_on_stderr,
     backend: Optional[Vault] = None,
     wrap: Callable[[Vault], Vault] = lambda vault: vault,
-    search: Any = None,
+    engine: Optional[Engine] = None,
     facts_cache: str = "",
 ) -> OpContext:
     """One vault with everything derived from it.
 
     state_dir: holds the versions of replaced notes; made when first needed. holder: name in the advisory lock,
     by default this host and process. backend: another vault than the folder `vault_root`, for example a fake.
-    wrap: puts further wrappers around the journaled vault. search: recall's engine; by default the built-in one.
+    wrap: puts further wrappers around the journaled vault. engine: recall's engine; by default the built-in one.
     facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing.
     """
     history = HistoryStore(state_dir, clock)
@@ -139,9 +142,10 @@ def build_context(
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
     index = IndexStore(vault, lock, clock, lambda: rebuilt_index(vault, catalog))
+    feed = SearchFeed(SearchIndex(engine, clock.day), catalog, vault)
     return OpContext(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
-        routes=lambda: load_routes(vault), search=search, lock=lock, history=history, owner=owner,
+        routes=lambda: load_routes(vault), feed=feed, lock=lock, history=history, owner=owner,
         allow_secrets=allow_secrets, token_required=token_required, read_only=read_only, notify=notify,
     )
 
@@ -160,13 +164,13 @@ def rebuilt_index(vault: Vault, catalog: Catalog) -> EntityIndex:
     A broken file may hold entities whose notes cannot be read now; then VaultUnreachable is raised, since
     an index without them would look complete. With no file at all nothing can be lost.
     """
-    catalog.refresh()
+    index = catalog.build_index()
     if not catalog.complete() and _is_there(vault, INDEX):
         raise VaultUnreachable(
             "some folders or notes of the vault cannot be read, so the index cannot be rebuilt now",
             hint="`echo.py doctor` names them.", reason="incomplete",
         )
-    return build_index(catalog.all())
+    return index
 
 
 def _is_there(vault: Vault, path: str) -> bool:

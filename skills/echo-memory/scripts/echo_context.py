@@ -17,6 +17,7 @@ from echo_core.linker_cache import LinkerCache
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
 from echo_core.routing import RouteMap
+from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
 
 
@@ -31,7 +32,8 @@ class OpContext:
 
     vault: the outermost wrapper (history is kept below it). catalog: facts of all notes; ops call `fresh()` once
     before they read it or `names`. index: the entity index. names: joins both for resolution. linker: links
-    mentions. search: ranks passages for recall. lock: the vault's advisory lock. allow_secrets: only the operator
+    mentions. feed: the search index,
+    kept in step with the catalog. lock: the vault's advisory lock. allow_secrets: only the operator
     sets it (`ECHO_ALLOW_SECRETS`). token_required: whether `apply` of triage and reflect needs the preview's token
     (MCP and REST yes, CLI no). queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when
     there is no queue. flush: replays waiting writes and returns how many arrived. details: more facts for
@@ -44,7 +46,7 @@ class OpContext:
     index: IndexStore
     names: Names
     routes: Callable[[], RouteMap]
-    search: Any
+    feed: SearchFeed
     lock: AdvisoryLock
     history: HistoryStore
     owner: str = "Operator"

@@ -8,7 +8,9 @@ from typing import Any
 
 from echo_core import markdown
 from echo_core.frontmatter import EMPTY_BLOCK, Frontmatter, Problem, compose, parse
+from echo_core.kinds import kind_of
 from echo_core.links import links
+from echo_core.sketch import body_of, sketch
 from echo_core.text import one_line
 
 RELATED = "Related"
@@ -21,7 +23,8 @@ _CLOSING_HASHES = re.compile(r"(^|\s)(#+)$")
 class NoteFacts:
     """What the catalog, lint and search know of one note; plain JSON values only.
 
-    title: declared, else the first level-1 heading, else the file name. headings: full `A::B` paths in order.
+    title: declared, else the first level-1 heading, else the file name. headings: full `A::B` paths in order. sketch: of the
+    body, for notes of a kind only.
     links: targets as written, without alias and heading. supersedes, superseded_by: targets without brackets.
     """
 
@@ -43,6 +46,7 @@ class NoteFacts:
     links: list[str] = field(default_factory=list)
     malformed: Problem | None = None
     has_frontmatter: bool = False
+    sketch: list[int] = field(default_factory=list)
 
 
 def new_note(meta: Mapping[str, Any], title: str, body: str, related: Sequence[str] = ()) -> str:
@@ -111,6 +115,7 @@ def facts(path: str, text: str) -> NoteFacts:
         links=[link.target for link in links(text)],
         malformed=front.malformed,
         has_frontmatter=front.present,
+        sketch=sketch(body_of(text, front.body_offset, headings)) if kind_of(path) else [],
     )
 
 

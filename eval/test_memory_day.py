@@ -1,0 +1,248 @@
+"""One whole memory day (spec 1.4) through every door; afterwards the vaults are the same, byte for byte.
+
+The day is a generator of calls: it yields `(tool, arguments)` and gets the envelope, so that each door only has to
+know how to make one call.
+"""
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from serverproc import TOKEN, Server, running_server
+
+SCRIPTS = Path(__file__).parent.parent / "skills/echo-memory/scripts"
+CLOCK = "2026-11-30T14:05:09+01:00"
+ZONE = "Europe/Vienna"
+Envelope = dict[str, Any]
+Day = Generator[tuple[str, dict[str, Any]], Envelope, None]
+
+VERBS = {
+    "echo_load": ["load"], "echo_recall": ["recall"], "echo_resolve": ["resolve"], "echo_get_note": ["get"],
+    "echo_get_scope": ["scope"], "echo_set_scope": ["scope"], "echo_capture": ["capture"], "echo_link": ["link"],
+    "echo_append_note": ["append"], "echo_patch_note": ["patch"], "echo_move_note": ["move"],
+    "echo_triage_inbox": ["triage"], "echo_reflect": ["reflect"], "echo_log_session": ["session-end"],
+    "echo_rollup_data": ["rollup"], "echo_note_history": ["history"], "echo_restore_note": ["restore"],
+    "echo_health": ["doctor"],
+}
+
+
+def memory_day() -> Day:
+    """Load, recall, resolve, capture, gate, merge, append, patch, undo, triage, reflect, scope, log, load, rollup."""
+    loaded = yield "echo_load", {}
+    assert loaded["ok"] and loaded["sections"]["inbox_count"] == 0
+    nothing = yield "echo_recall", {"query": "who is Ada Lovelace"}
+    assert nothing["primary"] == []
+    unknown = yield "echo_resolve", {"mention": "Ada Lovelace"}
+    assert unknown["match"] is False and unknown["suggest_slug"] == "ada-lovelace"
+
+    yield from capturing()
+    yield from editing()
+    yield from curating()
+    yield from closing()
+
+
+def capturing() -> Day:
+    made = yield "echo_capture", {
+        "title": "Ada Lovelace", "kind": "person", "aliases": ["Ada King"], "tags": ["math"],
+        "body": "Mathematician who wrote the first program.",
+    }
+    assert (made["action"], made["path"]) == ("created", "resources/people/ada-lovelace.md")
+    again = yield "echo_capture", {"title": "Ada King", "kind": "person", "body": "Countess of Lovelace."}
+    assert again["ok"] is False and again["action"] == "duplicate-gate"
+    assert again["candidates"][0]["slug"] == "ada-lovelace"
+    merged = yield "echo_capture", {
+        "title": "Ada King", "kind": "person", "body": "Countess of Lovelace.", "merge_into": "ada-lovelace",
+    }
+    assert (merged["action"], merged["path"]) == ("updated", "resources/people/ada-lovelace.md")
+    project = yield "echo_capture", {
+        "title": "Analytical Engine", "kind": "project",
+        "body": "A machine that Ada Lovelace wrote for.\n\n## Status\n\nDrawing.\n\n## Log\n\n- begun",
+    }
+    assert project["action"] == "created" and project["links_added"] == ["resources/people/ada-lovelace.md"]
+    repeated = yield "echo_capture", {
+        "title": "Ada Lovelace", "kind": "person", "body": "Mathematician who wrote the first program.",
+    }
+    assert repeated["action"] == "unchanged"
+
+
+def editing() -> Day:
+    engine = "projects/active/analytical-engine.md"
+    appended = yield "echo_append_note", {"path": engine, "line": "- ordered brass", "section": "Log"}
+    assert appended["action"] == "appended"
+    appended = yield "echo_append_note", {"path": engine, "line": "- ordered brass", "section": "Log"}
+    assert appended["action"] == "unchanged"
+    patch = {"path": engine, "operation": "replace", "target_type": "heading", "target": "Status",
+             "content": "Cutting brass."}
+    before = yield "echo_get_note", {"path": engine}
+    patched = yield "echo_patch_note", patch
+    assert patched["action"] == "patched"
+    history = yield "echo_note_history", {"path": engine}
+    newest = history["versions"][0]["id"]
+    preview = yield "echo_restore_note", {"path": engine, "version_id": newest}
+    assert preview["action"] == "preview" and "-Cutting brass." in preview["diff"]
+    yield "echo_restore_note", {"path": engine, "version_id": newest, "confirm": True}
+    restored = yield "echo_get_note", {"path": engine}
+    assert restored["version"] == before["version"]
+    redone = yield "echo_patch_note", patch
+    assert redone["action"] == "patched"
+    read = yield "echo_get_note", {"path": engine, "section": "Status"}
+    assert "Cutting brass." in read["content"] and "ordered brass" not in read["content"]
+    linked = yield "echo_link", {"a": "Ada King", "b": "Analytical Engine"}
+    assert linked.get("a_changed") and linked.get("b_changed"), linked
+
+
+def curating() -> Day:
+    for text in ("Charles Babbage likes mechanical organs", "buy more brass"):
+        line = yield "echo_capture", {"title": text}
+        assert line["action"] == "inbox"
+    listing = yield "echo_triage_inbox", {}
+    assert [item["text"] for item in listing["items"]] == [
+        "Charles Babbage likes mechanical organs", "buy more brass"]
+    proposals = [
+        {"line": listing["items"][0]["id"], "action": "capture", "title": "Charles Babbage", "kind": "person",
+         "body": "Likes mechanical organs."},
+        {"line": listing["items"][1]["id"], "action": "append", "path": "projects/active/analytical-engine.md"},
+    ]
+    preview = yield "echo_triage_inbox", {"proposals": proposals}
+    assert len(preview["plan"]) == 2 and preview["preview_token"]
+    applied = yield "echo_triage_inbox", {
+        "proposals": proposals, "apply": True, "preview_token": preview["preview_token"]}
+    assert [result["ok"] for result in applied["results"]] == [True, True]
+    emptied = yield "echo_triage_inbox", {}
+    assert emptied["items"] == []
+    learned = [
+        {"action": "capture", "title": "Use brass", "kind": "decision", "body": "Iron rusts."},
+        {"action": "append", "path": "resources/people/charles-babbage.md", "line": "- prefers brass"},
+    ]
+    shown = yield "echo_reflect", {"proposals": learned}
+    stored = yield "echo_reflect", {"proposals": learned, "apply": True, "preview_token": shown["preview_token"]}
+    assert [result["ok"] for result in stored["results"]] == [True, True]
+
+
+def closing() -> Day:
+    scope = yield "echo_set_scope", {"scope": "Building the Analytical Engine"}
+    assert scope["ok"]
+    same = yield "echo_set_scope", {"scope": "Building the Analytical Engine"}
+    assert same["action"] == "unchanged"
+    session = {"slug": "brass day", "log_body": "Chose brass and ordered it.", "agent_log_line": "chose brass"}
+    plan = yield "echo_log_session", session
+    assert plan["plan"]
+    logged = yield "echo_log_session", {**session, "apply": True, "preview_token": plan["preview_token"]}
+    assert logged["ok"] and logged["path"] == "_agent/sessions/2026-11-30-1405-brass-day.md"
+    loaded = yield "echo_load", {}
+    assert "brass" in json.dumps(loaded["sections"]["last_session"])
+    assert "Analytical Engine" in json.dumps(loaded["sections"]["scope"])
+    assert loaded["sections"]["inbox_count"] == 0
+    found = yield "echo_recall", {"query": "which metal did we decide to use?"}
+    assert any(hit["path"].startswith("decisions/") or "brass" in hit["excerpt"] for hit in found["primary"])
+    week = yield "echo_rollup_data", {"period": "week"}
+    assert [row["path"] for row in week["projects"]] == ["projects/active/analytical-engine.md"]
+    written = yield "echo_capture", {"title": "Week 49", "kind": "rollup", "period": "2026-W49", "body": "Brass."}
+    assert written["path"] == "journal/weekly/2026-W49.md"
+    moved = yield "echo_move_note", {
+        "path": "analytical-engine", "new_path": "projects/archived/analytical-engine.md", "confirm": True}
+    assert moved["action"] == "moved"
+    person = yield "echo_get_note", {"path": "ada-lovelace"}
+    assert "[[projects/archived/analytical-engine|Analytical Engine]]" in person["content"]
+
+
+def live(day: Day, call: Any) -> None:
+    """Run the day through a door with synchronous calls."""
+    step = next(day)
+    while True:
+        try:
+            step = day.send(call(*step))
+        except StopIteration:
+            return
+
+
+def live_by_rest(server: Server) -> None:
+    live(memory_day(), lambda tool, arguments: server.call(tool, **arguments))
+
+
+def live_by_mcp(server: Server, mode: str) -> None:
+    async def run() -> None:
+        http = httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, trust_env=False)
+        async with http, Client(streamable_http_client(f"{server.base}/mcp", http_client=http), mode=mode) as client:
+            await client.list_tools()  # the client checks every answer against the published output schema
+            day = memory_day()
+            step = next(day)
+            while True:
+                result = await client.call_tool(*step)
+                assert result.structured_content is not None, result.content
+                try:
+                    step = day.send(result.structured_content)
+                except StopIteration:
+                    return
+
+    asyncio.run(run())
+
+
+def live_by_command_line(vault: Path, state: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ECHO_", "PYTHON"))}
+    env = {**kept, "ECHO_BASE": str(vault), "ECHO_STATE_DIR": str(state), "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE}
+
+    def call(tool: str, arguments: dict[str, Any]) -> Envelope:
+        command = [sys.executable, "-S", str(SCRIPTS / "echo.py"), *VERBS[tool], "--json"]
+        for name, value in arguments.items():
+            option = "--" + name.replace("_", "-")
+            if isinstance(value, bool):
+                command.append(option if value else option.replace("--", "--no-", 1))
+            else:
+                command.append(f"{option}={value if isinstance(value, str) else json.dumps(value)}")
+        done = subprocess.run(command, env=env, capture_output=True, text=True, encoding="utf-8", check=False)
+        assert done.stdout, done.stderr
+        return dict(json.loads(done.stdout))
+
+    subprocess.run([sys.executable, "-S", str(SCRIPTS / "echo.py"), "bootstrap", "--json"], env=env, check=True,
+                   capture_output=True)
+    live(memory_day(), call)
+
+
+def tree(vault: Path) -> dict[str, bytes]:
+    """Every file of a vault by its path; the kernel lock's empty file and an empty folder hold nothing."""
+    return {path.relative_to(vault).as_posix(): path.read_bytes() for path in sorted(vault.rglob("*"))
+            if path.is_file()}
+
+
+@pytest.mark.timeout(180)
+def test_every_door_writes_the_same_bytes(tmp_path: Path) -> None:
+    """The same day by MCP of both eras, by REST and by the command line leaves four identical vaults."""
+    server_doors = {
+        "modern": lambda server: live_by_mcp(server, "2026-07-28"),
+        "legacy": lambda server: live_by_mcp(server, "legacy"),
+        "rest": live_by_rest,
+    }
+    trees = {}
+    for name, door in server_doors.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        bootstrap(folder / "vault")
+        with running_server(folder, ECHO_CLOCK=CLOCK, ECHO_TZ=ZONE) as server:
+            door(server)
+        trees[name] = tree(folder / "vault")
+    (tmp_path / "cli").mkdir()
+    live_by_command_line(tmp_path / "cli/vault", tmp_path / "cli/state")
+    trees["cli"] = tree(tmp_path / "cli/vault")
+    for name in ("legacy", "rest", "cli"):
+        assert sorted(trees[name]) == sorted(trees["modern"])
+        for path, data in trees["modern"].items():
+            assert trees[name][path] == data, f"{name}: {path}"
+
+
+def bootstrap(vault: Path) -> None:
+    env = {**os.environ, "ECHO_BASE": str(vault), "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE,
+           "ECHO_STATE_DIR": str(vault.parent / "bootstrap-state")}
+    env.pop("ECHO_KEY", None)
+    subprocess.run([sys.executable, str(SCRIPTS / "echo.py"), "bootstrap", "--json"], env=env, check=True,
+                   capture_output=True)

@@ -1,0 +1,76 @@
+"""Keeps the search index in step with the catalog.
+
+The server listens from the start; the command line reads the notes only when a call searches.
+"""
+from __future__ import annotations
+
+import threading
+from typing import Dict
+
+from echo_core.catalog import Catalog, Changes
+from echo_core.kinds import is_searchable, kind_of
+from echo_core.notebytes import decode
+from echo_core.search import SearchIndex
+from echo_core.vault.base import Vault
+
+
+class SearchFeed:
+    """Feeds one search index from one catalog. Thread-safe."""
+
+    def __init__(self, search: SearchIndex, catalog: Catalog, vault: Vault) -> None:
+        self.search = search
+        self._catalog = catalog
+        self._vault = vault
+        self._lock = threading.RLock()
+        self._versions: Dict[str, str] = {}
+        self._listening = False
+        self._generation = -1
+
+    def listen(self) -> None:
+        """Hear of every change from now on."""
+        with self._lock:
+            if not self._listening:
+                self._listening = True
+                self._catalog.subscribe(self._take)
+
+    def catch_up(self) -> SearchIndex:
+        """The search index with every note of the catalog in it; reads what it has not heard of."""
+        self.listen()
+        with self._lock:
+            generation = self._catalog.generation
+            if generation != self._generation:
+                self._read_missing()
+                self._generation = generation
+            return self.search
+
+    def coverage(self) -> float:
+        """Share, 0 to 1, of the catalog's notes that can be found now."""
+        known = sum(1 for path in self._catalog.paths() if is_searchable(path))
+        return min(1.0, len(self._versions) / known) if known else 1.0
+
+    def _take(self, changes: Changes) -> None:
+        with self._lock:
+            for path in [*changes.added, *changes.changed]:
+                self._put(path, changes.texts[path])
+            for path in changes.removed:
+                self._drop(path)
+
+    def _put(self, path: str, text: str) -> None:
+        record = self._catalog.record(path)
+        if record is not None and is_searchable(path):
+            self.search.upsert(record.facts, text, kind_of(path))
+            self._versions[path] = record.version
+
+    def _drop(self, path: str) -> None:
+        if self._versions.pop(path, None) is not None:
+            self.search.delete(path)
+
+    def _read_missing(self) -> None:
+        paths = [path for path in self._catalog.paths() if is_searchable(path)]
+        records = {path: self._catalog.record(path) for path in paths}
+        stale = [path for path, record in records.items()
+                 if record is not None and self._versions.get(path) != record.version]
+        for path in [path for path in self._versions if path not in records]:
+            self._drop(path)
+        for path, data in self._vault.read_many(stale):
+            self._put(path, decode(data)[0])

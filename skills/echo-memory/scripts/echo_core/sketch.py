@@ -1,0 +1,51 @@
+"""A small fingerprint of a note's body, to find likely copies without reading every note again (spec 3.2).
+
+It is a bottom-k sketch: the smallest hashes of all runs of five words. Two bodies that share most of their runs
+share most of the smallest hashes; whoever finds a likely copy compares the texts themselves.
+"""
+from __future__ import annotations
+
+import heapq
+import re
+import zlib
+from typing import Iterable, List, Sequence
+
+from echo_core.boundaries import SPACELESS
+from echo_core.links import plain_text
+from echo_core.markdown import Heading
+from echo_core.text import fold
+
+RUN = 5
+KEPT = 8
+ENOUGH = 3
+"""Hashes two sketches must share before the bodies are worth a comparison."""
+
+_WORD = re.compile(r"[^\W_]+")
+_LONGEST = 200_000
+
+
+def body_of(text: str, body_offset: int, found: Sequence[Heading]) -> str:
+    """What a note says itself: without frontmatter, its level-1 title and a closing Related section.
+
+    found: all headings of `text`.
+    """
+    start = found[0].content_start if found and found[0].level == 1 else body_offset
+    end = found[-1].start if found and found[-1].title == "Related" else len(text)
+    return text[start:max(start, end)]
+
+
+def sketch(body: str) -> List[int]:
+    """At most 8 hashes that stand for the body, ascending; empty for one of fewer than five words."""
+    words = list(_words(fold(plain_text(body[:_LONGEST]))))
+    runs = {" ".join(words[place:place + RUN]) for place in range(len(words) - RUN + 1)}
+    return sorted(heapq.nsmallest(KEPT, (zlib.crc32(run.encode("utf-8", "replace")) for run in runs)))
+
+
+def alike(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether two sketches are close enough for the bodies to be compared."""
+    return len(set(one) & set(other)) >= min(ENOUGH, len(one), len(other)) > 0
+
+
+def _words(text: str) -> Iterable[str]:
+    for match in _WORD.finditer(text):
+        yield from (match.group() if SPACELESS.search(match.group()) else (match.group(),))

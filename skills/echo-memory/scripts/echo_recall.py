@@ -1,0 +1,128 @@
+"""Recall: the few passages that answer, in one right-sized answer, or nothing (spec 3.2, 5.4)."""
+from __future__ import annotations
+
+import unicodedata
+from typing import Any, Dict, List, Sequence, Tuple
+
+from echo_context import Envelope, OpContext, ok
+from echo_core.errors import InvalidArgument
+from echo_core.kinds import is_searchable, kind_of
+from echo_core.note import NoteFacts
+from echo_core.notebytes import displayable
+from echo_core.packing import Candidate, json_size, pack
+from echo_core.search import Hit
+from echo_core.text import plural, suspicious_unicode
+
+LINKED_SHARE = 0.25
+"""Share of the budget the linked notes may take, so that they never crowd out what answers."""
+MOST_LINKED = 6
+HEADROOM = 0.85
+"""Share of the budget packing may fill: the text rendering of a hit is a little longer than its JSON."""
+
+
+def recall_op(
+    query: str, limit: int = 6, include_linked: bool = True, budget_chars: int = 4000, kinds: Sequence[str] = (),
+    since: str = "", until: str = "", explain: bool = False, *, ctx: OpContext,
+) -> Envelope:
+    """Find passages.
+
+    `primary`: best first, each `{path, title, kind, score, updated, status, heading, line, excerpt, truncated,
+    version}`, `superseded_by` where a newer note replaces it; [] when nothing fits. `linked`: notes linked with
+    them. Both together stay within `budget_chars` as compact JSON. score: 0 to 1, the best hit of an answer is
+    near how much of the question it covers. Raises InvalidArgument for a query without a letter or digit, and
+    vault errors when the vault was never read.
+    """
+    if not any(unicodedata.category(char)[0] in "LN" for char in query):
+        raise InvalidArgument("query holds no word to look for", hint="Ask with at least one word.", field="query")
+    ctx.fresh()
+    search = ctx.feed.catch_up()
+    hits = search.search(query, limit, kinds, since or "", until or "")
+    linked = _linked(hits, ctx) if include_linked else []
+    budget = int(budget_chars * HEADROOM)
+    linked = _within(linked, int(budget * LINKED_SHARE))
+    primary = pack(_candidates(hits, explain, ctx), search.wanted(query), budget - (json_size(linked) if linked else 0))
+    return ok(
+        query=query, primary=primary, linked=linked, mode="keyword", quoted=True, searched=len(search),
+        more=len(hits) - len(primary) or None, suspicious_unicode=_suspicious(primary) or None,
+        hint=None if primary else _nothing(kinds, since, until, len(search)),
+        warnings=_blind_spots(ctx), **_building(ctx),
+    )
+
+
+def _candidates(hits: Sequence[Hit], explain: bool, ctx: OpContext) -> List[Candidate]:
+    best = max((hit.score for hit in hits), default=1.0) or 1.0
+    found = []
+    for hit in hits:
+        facts, record = ctx.catalog.facts(hit.path), ctx.catalog.record(hit.path)
+        if facts is None or record is None:
+            continue  # gone since the index heard of it
+        share = round(hits[0].coverage * hit.score / best, 3)
+        fields = {**_row(facts), "score": share, "updated": facts.updated, "status": facts.status,
+                  "version": record.version}
+        if facts.superseded_by:
+            fields["superseded_by"] = facts.superseded_by
+        if explain:
+            fields["parts"] = {name: round(value, 3) for name, value in hit.parts.items()}
+            fields["parts"]["coverage"] = round(hit.coverage, 3)
+        found.append(Candidate(fields, hit.passage, hit.score, ctx.feed.search.chars(hit.path)))
+    return found
+
+
+def _row(facts: NoteFacts) -> Dict[str, Any]:
+    return {"path": displayable(facts.path), "title": displayable(facts.title),
+            "kind": kind_of(facts.path) or facts.kind}
+
+
+def _linked(hits: Sequence[Hit], ctx: OpContext) -> List[Dict[str, Any]]:
+    """Neighbours of the hits over links and backlinks, those that touch most hits first, never a hit itself."""
+    own = {hit.path for hit in hits}
+    touches: Dict[str, float] = {}
+    for hit in hits:
+        for path in _neighbours(hit.path, ctx):
+            if path not in own and is_searchable(path):
+                touches[path] = touches.get(path, 0.0) + 1.0 + hit.coverage / 10
+    ranked: List[Tuple[float, str]] = sorted((-weight, path) for path, weight in touches.items())
+    rows = []
+    for _weight, path in ranked[:MOST_LINKED]:
+        facts = ctx.catalog.facts(path)
+        if facts is not None:
+            rows.append(_row(facts))
+    return rows
+
+
+def _neighbours(path: str, ctx: OpContext) -> List[str]:
+    facts = ctx.catalog.facts(path)
+    meant = [ctx.catalog.resolve_link(target, path) for target in (facts.links if facts else [])]
+    return list(dict.fromkeys([*(found for found in meant if isinstance(found, str)), *ctx.catalog.backlinks(path)]))
+
+
+def _within(rows: List[Dict[str, Any]], budget: int) -> List[Dict[str, Any]]:
+    while rows and json_size(rows) > budget:
+        rows = rows[:-1]
+    return rows
+
+
+def _suspicious(primary: Sequence[Dict[str, Any]]) -> int:
+    return sum(suspicious_unicode(hit["excerpt"]) for hit in primary)
+
+
+def _nothing(kinds: Sequence[str], since: str, until: str, searched: int) -> str:
+    filters = [f"kinds {', '.join(kinds)}" if kinds else "", f"since {since}" if since else "",
+               f"until {until}" if until else ""]
+    within = "; ".join(word for word in filters if word)
+    return f"Nothing fits in {plural(searched, 'note')}" + (f" with {within}." if within else ".")
+
+
+def _building(ctx: OpContext) -> Dict[str, Any]:
+    """`index: building` and the share that is searchable, while the vault is read for the first time."""
+    if ctx.catalog.refreshes():
+        return {}
+    return {"index": "building", "coverage": round(ctx.feed.coverage(), 2)}
+
+
+def _blind_spots(ctx: OpContext) -> List[str]:
+    """An unreadable place is not an empty one: say what could not be looked at."""
+    places = ctx.catalog.unreadable()
+    if not places:
+        return []
+    return [f"not searched, since it cannot be read: {', '.join(places[:3])}" + (" and more" if places[3:] else "")]
