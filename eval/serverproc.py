@@ -67,7 +67,8 @@ class Server:
 
     def wait(self, ready: bool = False) -> None:
         """Return when `/health` answers 200, and with `ready` when all notes have been read."""
-        assert self._listening.wait(START_S) and self.port, "\n".join(self.lines)
+        self._listening.wait(START_S)
+        assert self.port, "\n".join(self.lines)
         end = time.monotonic() + START_S
         while time.monotonic() < end:
             with contextlib.suppress(httpx.HTTPError):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -15,12 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from serverproc import EVAL, LEGACY, MODERN, TOKEN, Server, environment, running_server
-
 from echo_mcp.auth import OPEN_PATHS
 from echo_mcp.health import Health
 from echo_mcp.http import routes
 from echo_mcp.registry import Registry
+from serverproc import EVAL, LEGACY, MODERN, TOKEN, Server, environment, running_server
 
 GOOD = f"Authorization: Bearer {TOKEN}".encode()
 METHODS = (b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
@@ -149,12 +149,15 @@ def test_mcp_answers_where_connectors_look_for_it(server: Server, path: str) -> 
 def test_other_methods_are_not_allowed_on_mcp(server: Server, method: str) -> None:
     """HT-21: 405 with the allowed ones, no body echoed, no CORS grant; an open stream would block SIGTERM."""
     for path in (b"/mcp", b"/"):
-        status, answer = send(server, method.encode(), path, GOOD + b"\r\nOrigin: http://localhost\r\n", b'{"canary": 1}')
+        headers = GOOD + b"\r\nOrigin: http://localhost\r\n"
+        status, answer = send(server, method.encode(), path, headers, b'{"canary": 1}')
         assert status == 405
-        assert b"allow:" in answer and b"canary" not in answer and b"access-control" not in answer.lower()
+        assert b"allow:" in answer
+        assert b"canary" not in answer
+        assert b"access-control" not in answer.lower()
 
 
-@pytest.mark.parametrize("host,status", [
+@pytest.mark.parametrize(("host", "status"), [
     (b"evil.example", 421), (b"10.2.0.35:8765", 421), (b"127.0.0.1.evil.example", 421), (b"localhost", 200),
     (b"LocalHost:1234", 200), (b"[::1]:8765", 200), (b"127.0.0.1", 200), (b"ECHO.example.org", 200),
     (b"echo.example.org:443", 200), (b"lan.example:8765", 200), (b"lan.example:9999", 421), (b"", 421),
@@ -176,7 +179,7 @@ def test_a_request_needs_exactly_one_host(server: Server, heads: bytes) -> None:
         assert status_of(answer) == 400
 
 
-@pytest.mark.parametrize("origin,allowed", [
+@pytest.mark.parametrize(("origin", "allowed"), [
     (b"https://evil.example", False), (b"null", False), (b"https://claude.ai.evil.example", False),
     (b"https://claude.ai", True), (b"HTTPS://Claude.AI", True), (b"https://claude.ai:443", True), (b"", False),
     (b"http://localhost:6274", True), (b"http://127.0.0.1", True), (b"file://", False),
@@ -229,7 +232,8 @@ def test_a_declared_body_over_the_limit_is_refused_before_it_is_read(server: Ser
 
 def test_a_chunked_body_over_the_limit_is_refused(server: Server) -> None:
     """HT-16: the count is of what arrives, not of what was announced."""
-    head = b"POST /api/tools/fake_noop HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n" + GOOD + b"\r\n\r\n"
+    head = b"POST /api/tools/fake_noop HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+    head += GOOD + b"\r\n\r\n"
     chunk = b"10000\r\n" + b"a" * 65536 + b"\r\n"
     assert status_of(server.raw(head, *([chunk] * 70))) == 413
 
@@ -340,7 +344,7 @@ def test_huge_numbers_are_no_server_error(server: Server, number: str) -> None:
         assert b"NaN" not in answer.partition(b"\r\n\r\n")[2] or b'"NaN"' in answer
 
 
-@pytest.mark.parametrize("version,status", [
+@pytest.mark.parametrize(("version", "status"), [
     ("", 200), ("2024-11-05", 200), ("2025-03-26", 200), ("2025-06-18", 200), ("2025-11-25", 200), ("1999-01-01", 400),
 ])
 def test_protocol_versions_are_told_apart(server: Server, version: str, status: int) -> None:
@@ -391,7 +395,9 @@ def test_nothing_a_client_sends_comes_back_in_the_log(server: Server) -> None:
     send(server, b"POST", b"/mcp", GOOD + b"\r\nMcp-Protocol-Version: canary-7713\r\n", b'{"canary-7713"')
     server.raw(b"canary-7713 \x1b[31m\r\n\r\n")
     server.call("fake_noop")
-    assert crashed["code"] == "internal" and "canary" not in json.dumps(crashed) and "Error" not in crashed["error"]
+    assert crashed["code"] == "internal"
+    assert "canary" not in json.dumps(crashed)
+    assert "Error" not in crashed["error"]
     assert not [line for line in server.lines if "canary" in line or TOKEN in line]
     assert all(json.loads(line) for line in server.lines)
 
@@ -404,8 +410,6 @@ def test_a_flood_of_idle_connections_leaves_room(tmp_path: Path) -> None:
     flooded = Server(command, env, tmp_path, state)
     try:
         flooded.wait()
-        import socket
-
         idle = [socket.create_connection(("127.0.0.1", flooded.port), timeout=5) for _ in range(400)]
         assert flooded.call("fake_noop")["ok"]
         for connection in idle:
@@ -420,4 +424,5 @@ def test_an_address_in_use_is_one_line(tmp_path: Path, server: Server) -> None:
     env = environment(tmp_path, tmp_path / "state", ECHO_MCP_PORT=str(server.port))
     done = subprocess.run([sys.executable, "-m", "echo_mcp", "serve"], env=env, capture_output=True, text=True)
     assert done.returncode == 69
-    assert done.stderr.count("\n") == 1 and "ECHO_MCP_PORT" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "ECHO_MCP_PORT" in done.stderr

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _stdio(found) if args.command == "stdio" else _http(found)
     except settings.SettingsFault as fault:
         for line in fault.lines:
-            print(f"echo-mcp: {line}", file=sys.stderr)
+            sys.stderr.write(f"echo-mcp: {line}\n")
         return EXIT_CONFIG
 
 
@@ -42,13 +42,14 @@ def _http(found: settings.Settings) -> int:
         bound = serving.bind(found.host, found.port)
     except OSError as failure:
         why = os.strerror(failure.errno) if failure.errno and failure.errno > 0 else "no such address"
-        print(f"echo-mcp: ECHO_MCP_HOST and ECHO_MCP_PORT cannot be listened on: {why}.", file=sys.stderr)
+        sys.stderr.write(f"echo-mcp: ECHO_MCP_HOST and ECHO_MCP_PORT cannot be listened on: {why}.\n")
         return EXIT_ADDRESS
     with bound:
         port = bound.getsockname()[1]
         if found.embedded:
             found = wiring.embed(found)
-            print(_welcome(found, port), flush=True)
+            sys.stdout.write(_welcome(found, port) + "\n")
+            sys.stdout.flush()
         logs.configure(found.log_level)
         parts = wiring.build(found)
         serving.serve(parts.app(), bound, lambda: logs.event("listening", port=port), parts.stopping)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -44,7 +44,7 @@ class GuardedProtocol(H11Protocol):
     """
 
     limit = connection_limit()
-    _waiting: dict[GuardedProtocol, None] = {}
+    _waiting: ClassVar[dict[GuardedProtocol, None]] = {}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

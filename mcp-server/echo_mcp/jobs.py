@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from echo_core.errors import EchoError, VaultUnreachable
+
 from echo_mcp import logs
 from echo_mcp.health import PROBE_S, Health
 

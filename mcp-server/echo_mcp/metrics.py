@@ -17,8 +17,8 @@ def prometheus(stats: Mapping[str, ToolStats], health: Health) -> str:
     for tool, total in stats.items():
         lines.append(f'echo_call_seconds_sum{{tool="{tool}"}} {total.ms / 1000:.6f}')
         lines.append(f'echo_call_seconds_count{{tool="{tool}"}} {total.outcomes.total()}')
-    lines += ["# HELP echo_answer_chars_total Characters answered by tool.", "# TYPE echo_answer_chars_total counter"]
-    lines += [f'echo_answer_chars_total{{tool="{tool}"}} {total.sent}' for tool, total in stats.items()]
+    lines += ["# HELP echo_answer_bytes_total Bytes answered by tool.", "# TYPE echo_answer_bytes_total counter"]
+    lines += [f'echo_answer_bytes_total{{tool="{tool}"}} {total.sent}' for tool, total in stats.items()]
     lines += _gauge("echo_vault_up", "Whether the vault answered the last probe.", int(health.vault_reachable))
     lines += _gauge("echo_index_ready", "Whether all notes have been read once.", int(health.index_ready))
     lines += _gauge("echo_index_age_seconds", "Time since the notes were compared with the vault.", health.index_age_s)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from echo_core.errors import DECISIONS, ERRORS
+
 from echo_mcp import __version__
 from echo_mcp.registry import ToolRecord
 
@@ -89,6 +90,7 @@ def _section(record: ToolRecord) -> str:
                  html.escape(schema.get("description", "")))
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     fields = ", ".join(record.output_schema.get("properties", {}))
-    table = f"<table><tr><th>argument<th>type<th>meaning</tr>{''.join(rows)}</table>" if rows else "<p>No arguments.</p>"
+    head = "<tr><th>argument<th>type<th>meaning</tr>"
+    table = f"<table>{head}{''.join(rows)}</table>" if rows else "<p>No arguments.</p>"
     return (f"<h2 id={record.name}>{record.name}</h2><p>{html.escape(record.description)}</p>{table}"
             f"<p>Answers: <code>{html.escape(fields)}</code></p>")

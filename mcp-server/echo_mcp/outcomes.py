@@ -7,6 +7,7 @@ from typing import Any
 
 from echo_core.errors import ERRORS, VaultError, outcome_of
 from echo_core.text import shorten
+
 from echo_mcp import logs
 
 Envelope = dict[str, Any]
@@ -22,7 +23,7 @@ def to_json(value: Any) -> str:
 
 
 def sized(envelope: Envelope, limit: int) -> tuple[Envelope, int]:
-    """(the envelope within `limit` characters of JSON, its size).
+    """(the envelope within `limit` characters of JSON, its size in bytes).
 
     Over the limit, the largest field is cut until all fits: a list loses its last items, a text its end. The answer
     then carries `truncated: true` and, under `full_length`, the items or characters that each cut field had. Text
@@ -30,12 +31,13 @@ def sized(envelope: Envelope, limit: int) -> tuple[Envelope, int]:
     """
     try:
         text = to_json(envelope)
-        text.encode("utf-8")
+        size = len(text.encode("utf-8"))
     except (UnicodeEncodeError, ValueError):
         envelope = _sendable(envelope)
         text = to_json(envelope)
+        size = len(text.encode("utf-8"))
     if len(text) <= limit:
-        return envelope, len(text)
+        return envelope, size
     return _cut(envelope, limit)
 
 
@@ -50,7 +52,7 @@ def _cut(envelope: Envelope, limit: int) -> tuple[Envelope, int]:
         full.setdefault(name, len(cut[name]))
         cut[name] = _less(cut[name], over)
     cut.update(truncated=True, full_length=full)
-    return cut, len(to_json(cut))
+    return cut, len(to_json(cut).encode("utf-8"))
 
 
 _FLAGS = 200

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from echo_core.errors import InternalError, NotFound, VaultUnreachable
+
 from echo_mcp import logs, outcomes
 from echo_mcp.limits import Workers
 from echo_mcp.outcomes import ANSWER_LIMIT, Envelope
@@ -77,7 +78,7 @@ class PromptRecord:
 
 @dataclass
 class ToolStats:
-    """Totals of one tool since start: outcomes by word, time in milliseconds, answer characters."""
+    """Totals of one tool since start: outcomes by word, time in milliseconds, bytes answered."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     ms: float = 0.0
@@ -169,7 +170,8 @@ class Registry:
 
     def drain(self, until: float) -> bool:
         """Wait for running calls until `time.monotonic()` passes `until`; whether all are done."""
-        return all([lane.drain(until) for lane in self._lanes.values()])
+        drained = [lane.drain(until) for lane in self._lanes.values()]
+        return all(drained)
 
     async def _run(self, lane: Lane, job: Callable[[], Envelope], writes: bool) -> Envelope:
         future = self._lanes[lane].submit(job)
@@ -180,7 +182,8 @@ class Registry:
         if failure := waiter.exception():
             logs.LOGGER.error("handler-failed", exc_info=failure)
             return InternalError("the call failed for an unforeseen reason").envelope()
-        return waiter.result()
+        envelope: Envelope = waiter.result()
+        return envelope
 
     def _late(self, began: bool, writes: bool) -> Envelope:
         if began and writes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from echo_core.errors import InvalidArgument, NotFound
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from echo_core.errors import InvalidArgument, NotFound
 from echo_mcp import openapi
 from echo_mcp.health import Health
 from echo_mcp.metrics import prometheus

@@ -63,8 +63,7 @@ def serve(app: App, bound: socket.socket, on_start: Callable[[], None], on_stop:
     on_start: called when connections are accepted; on_stop: called as soon as the end begins.
     """
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
-        http=GuardedProtocol, ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
+        app, http=GuardedProtocol, ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
         proxy_headers=False, backlog=BACKLOG, timeout_graceful_shutdown=GRACE_S,
         h11_max_incomplete_event_size=HEAD_LIMIT,
     )

@@ -16,6 +16,7 @@ from echo_bootstrap import bootstrap_op
 from echo_config import build_context
 from echo_context import OpContext
 from echo_core.lint import lint
+
 from echo_mcp import __version__, http, jobs, logs
 from echo_mcp.health import Health
 from echo_mcp.limits import App
@@ -60,6 +61,8 @@ class Parts:
         done = self.registry.drain(self.stopping_since + STOP_S)
         for toolset in self.toolsets:
             toolset.shutdown()
+        if done:
+            self.ctx.history.close()
         logs.event("stopped", drained=done)
 
     @contextlib.asynccontextmanager

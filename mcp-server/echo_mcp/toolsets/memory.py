@@ -6,8 +6,9 @@ from functools import partial
 import echo_tools
 from echo_context import Envelope, OpContext
 from echo_core.errors import NotFound
-from echo_mcp.registry import Arguments, PromptRecord, Registry, ResourceRecord, ToolRecord, default_limit
 from echo_output import render
+
+from echo_mcp.registry import Arguments, PromptRecord, Registry, ResourceRecord, ToolRecord, default_limit
 
 READ_CHARS = 8000
 """Longest text of a resource in characters; the tool reads more on request."""
@@ -45,8 +46,8 @@ PROMPTS = (
     PromptRecord(
         "triage", "Sort the inbox together.",
         "Sort my inbox. Call echo_triage_inbox without proposals, then propose for each item where it belongs: capture "
-        "as a note, append to a note, link, keep or discard. Preview your proposals with echo_triage_inbox, show me the "
-        "plan, and apply it with the preview's token only when I agree.",
+        "as a note, append to a note, link, keep or discard. Preview your proposals with echo_triage_inbox, show me "
+        "the plan, and apply it with the preview's token only when I agree.",
     ),
 )
 
