@@ -107,6 +107,7 @@ class FolderVault(Vault):
 
     def check(self) -> None:
         with self._translating(""):
+            self._below.open_root().close()
             self._refuse_emptied()
 
     def describe(self) -> Dict[str, object]:
