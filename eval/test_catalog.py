@@ -10,6 +10,7 @@ import pytest
 from echo_core import catalog_tables, note_reading
 from echo_core.catalog import Catalog, Changes
 from echo_core.errors import VaultAuth, VaultUnreachable
+from echo_core.note import facts
 from fakes.memory_vault import MemoryVault
 
 NOTES = {
@@ -50,8 +51,10 @@ def test_every_note_is_known_and_attachments_are_files(catalog: Catalog) -> None
     """Titles, aliases and links of all Markdown; other files are there for links to mean."""
     assert catalog.paths() == ["Diary/Monday.md", "alpha-note.md", "resources/people/ada.md"]
     monday = catalog.facts("Diary/Monday.md")
-    assert monday is not None and (monday.title, list(monday.aliases)) == ("Moon day", ["lundi"])
-    assert catalog.is_file("Diary/pic.png") and catalog.facts("Diary/pic.png") is None
+    assert monday is not None
+    assert (monday.title, list(monday.aliases)) == ("Moon day", ["lundi"])
+    assert catalog.is_file("Diary/pic.png")
+    assert catalog.facts("Diary/pic.png") is None
     assert [facts.path for facts in catalog.all(lambda path: path.startswith("Diary"))] == ["Diary/Monday.md"]
 
 
@@ -95,7 +98,8 @@ def test_own_writes_count_at_once_and_are_checked_by_the_next_refresh(vault: Fus
     """`touch` and `forget` need no walk; somebody else's write in the same instant is still found."""
     catalog.touch("new.md", b"# New\n")
     catalog.touch("new.txt", b"no note")
-    assert catalog.facts("new.md") is not None and catalog.facts("new.txt") is None
+    assert catalog.facts("new.md") is not None
+    assert catalog.facts("new.txt") is None
     vault.put("new.md", b"# Foreign\n")
     assert catalog.refresh().changed == ["new.md"]
     catalog.forget("new.md")
@@ -108,9 +112,11 @@ def test_an_unreadable_folder_keeps_its_notes(vault: FussyVault, catalog: Catalo
     vault.put("c.md", b"# C\n")
     assert catalog.refresh() == Changes(["c.md"], [], [], {})
     assert catalog.facts("resources/people/ada.md") is not None
-    assert not catalog.is_gone("resources/people/ada.md") and not catalog.is_gone("resources/people/never-seen.md")
+    assert not catalog.is_gone("resources/people/ada.md")
+    assert not catalog.is_gone("resources/people/never-seen.md")
     assert catalog.is_gone("never-seen.md")
-    assert not catalog.complete() and catalog.unreadable() == ["resources/people"]
+    assert not catalog.complete()
+    assert catalog.unreadable() == ["resources/people"]
     vault.closed = []
     vault.remove("resources/people/ada.md")
     assert catalog.refresh().removed == ["resources/people/ada.md"]
@@ -150,13 +156,14 @@ def test_notes_that_cannot_be_read_are_known_by_name_and_tried_again_later(
 ) -> None:
     """Evicted files are named once each, do not stop the others, and are left alone for a while."""
     now = [1000.0]
-    monkeypatch.setattr(note_reading.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     vault.evicted = {"alpha-note.md"}
     catalog = Catalog(vault)
     assert len(catalog.refresh().added) == 3
     assert "not on this machine" in catalog.problems()["alpha-note.md"]
     alpha = catalog.facts("alpha-note.md")
-    assert alpha is not None and alpha.title == "alpha-note"
+    assert alpha is not None
+    assert alpha.title == "alpha-note"
     failed = vault.calls["failed"]
     catalog.refresh()
     assert vault.calls["failed"] == failed
@@ -172,7 +179,8 @@ def test_a_note_that_turns_unreadable_keeps_its_facts(vault: FussyVault, catalog
     vault.evicted = {"alpha-note.md"}
     assert not catalog.refresh().any()
     alpha = catalog.facts("alpha-note.md")
-    assert alpha is not None and alpha.title == "Alpha"
+    assert alpha is not None
+    assert alpha.title == "Alpha"
 
 
 @pytest.mark.parametrize("data", [
@@ -190,7 +198,7 @@ def test_a_bad_note_degrades_alone(vault: FussyVault, data: bytes) -> None:
 
 def test_a_parser_that_fails_is_one_named_problem(vault: FussyVault, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even a bug in the parser leaves the note findable by its file name and the others whole."""
-    real = note_reading.facts
+    real = facts
 
     def fails(path: str, text: str) -> object:
         if path == "alpha-note.md":
@@ -357,7 +365,9 @@ def test_hostile_text_survives_the_cache(vault: FussyVault, tmp_path: Path) -> N
     second.refresh()
     assert second.all() == first.all()
     bad = second.facts("bad.md")
-    assert bad is not None and bad.malformed is not None and not bad.valid_utf8
+    assert bad is not None
+    assert bad.malformed is not None
+    assert not bad.valid_utf8
 
 
 # -- threads ------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """The entity index: canonical bytes, free slugs, and no entity ever lost to a broken file or a race (spec 2.4)."""
 from __future__ import annotations
 
+import itertools
 import json
 import threading
-from collections.abc import Callable
 
 import pytest
 from echo_core.catalog import Catalog
@@ -35,7 +35,11 @@ class Desk:
         self.store = IndexStore(vault, self.lock, CLOCK, self.catalog.build_index, self.catalog.complete)
 
     def add(self, *names: str) -> bool:
-        return self.store.update(lambda index: [index.put_path(person(n).path, person(n)) for n in names] and None)
+        def change(index: EntityIndex) -> None:
+            for name in names:
+                index.put_path(person(name).path, person(name))
+
+        return self.store.update(change)
 
 
 @pytest.fixture
@@ -91,7 +95,8 @@ def test_the_same_entry_again_changes_nothing() -> None:
     assert index.stamp == before
     index.remove_path(person("a").path)
     assert index.stamp != before
-    assert not index.entries and not index.by_path
+    assert not index.entries
+    assert not index.by_path
 
 
 def test_the_index_is_rebuilt_from_the_notes_the_same_each_time() -> None:
@@ -146,7 +151,8 @@ def test_an_update_that_changes_nothing_writes_nothing_and_takes_no_lock(vault: 
     assert desk.add("b")
     before = dict(vault.calls)
     assert not desk.add("b")
-    assert vault.calls["write"] == before["write"] and vault.calls["delete"] == before["delete"]
+    assert vault.calls["write"] == before["write"]
+    assert vault.calls["delete"] == before["delete"]
 
 
 def test_the_first_update_writes_the_notes_that_were_there_as_well(vault: MemoryVault) -> None:
@@ -252,11 +258,12 @@ def test_a_held_lock_stops_the_write_and_nothing_else(vault: MemoryVault) -> Non
     """The holder is named; reading goes on; the entry waits in `pending` for its op."""
     one, two = Desk(vault, "one"), Desk(vault, "two")
     two.store.load()
+    ticks = itertools.count(0, 3)
+    impatient = AdvisoryLock(vault, CLOCK, "two", 30, notify=lambda message: None, sleep=lambda s: None,
+                             timer=lambda: float(next(ticks)))
+    store = IndexStore(vault, impatient, CLOCK, two.catalog.build_index)
     with one.lock.held("index"), pytest.raises(LockHeld) as held:
-        impatient = AdvisoryLock(vault, CLOCK, "two", 30, notify=lambda message: None, sleep=lambda s: None)
-        IndexStore(vault, impatient, CLOCK, two.catalog.build_index).update(
-            lambda index: index.put("x", person("x"))
-        )
+        store.update(lambda index: index.put("x", person("x")))
     assert held.value.holder == "one"
     assert "ada-lovelace" in two.store.load().entries
 
@@ -282,12 +289,13 @@ def test_the_index_parses_at_every_moment_of_a_parallel_run(vault: MemoryVault) 
         while not done.is_set():
             sizes.append(len(EntityIndex.from_bytes(vault.read(INDEX)).entries))
 
-    def write(n: int) -> Callable[[], None]:
-        return lambda: [desk.add(f"w{n}-{i}") for i in range(20)] and None
+    def write(n: int) -> None:
+        for i in range(20):
+            desk.add(f"w{n}-{i}")
 
     watcher = threading.Thread(target=watch)
     watcher.start()
-    run([threading.Thread(target=write(n)) for n in range(2)])
+    run([threading.Thread(target=write, args=(n,)) for n in range(2)])
     done.set()
     watcher.join()
     assert sizes == sorted(sizes)

@@ -181,14 +181,16 @@ def test_an_entity_nobody_links_to_is_an_orphan() -> None:
 
 def test_old_inbox_items_are_counted_with_the_oldest() -> None:
     """Older than seven days in the owner's zone; younger, undated and impossible dates are not counted."""
-    inbox = b"# Inbox\r\n\r\n- 2026-11-23: seven days\r\n- 2026-11-22: eight\r\n- 2026-01-01: old\r\n- 2026-13-45: x\r\n- y\r\n"
+    lines = ["# Inbox", "", "- 2026-11-23: 7 days", "- 2026-11-22: 8", "- 2026-01-01: x", "- 2026-13-45: x", "- y"]
+    inbox = "\r\n".join(lines).encode()
     rows = [row[1:] for row in findings({"inbox/captures/inbox.md": inbox}) if row[0] == "inbox-aging"]
     assert rows == [("inbox/captures/inbox.md", "2 items older than 7 days, the oldest of 2026-01-01")]
 
 
 def test_an_oversized_note_is_found() -> None:
     """Above 256 KiB."""
-    assert found_by("note-oversized", {"Diary/big.md": b"x" * 300_000, "Diary/ok.md": b"x" * 200_000}) == ["Diary/big.md"]
+    files = {"Diary/big.md": b"x" * 300_000, "Diary/ok.md": b"x" * 200_000}
+    assert found_by("note-oversized", files) == ["Diary/big.md"]
 
 
 def test_names_that_break_elsewhere_are_found() -> None:
@@ -241,6 +243,8 @@ def test_an_icloud_copy_is_told_from_a_numbered_note() -> None:
 
 def test_a_fast_run_over_changed_notes_looks_at_those_alone() -> None:
     """Only the given notes, and none of the checks that read or compare everything."""
-    files = {"Diary/a.md": b"[[nobody]]", "Diary/b.md": b"[[nobody]]", "resources/people/alone.md": entity("A", body="")}
-    rows = findings(files, only={"Diary/a.md", "resources/people/alone.md"}, fast=True)
-    assert {(check, path) for check, path, _ in rows} == {("route-unmatched", "Diary/a.md"), ("broken-link", "Diary/a.md")}
+    alone = "resources/people/alone.md"
+    files = {"Diary/a.md": b"[[nobody]]", "Diary/b.md": b"[[nobody]]", alone: entity("A", body="")}
+    rows = findings(files, only={"Diary/a.md", alone}, fast=True)
+    assert [(check, path) for check, path, _ in rows] == [
+        ("route-unmatched", "Diary/a.md"), ("broken-link", "Diary/a.md")]

@@ -15,7 +15,8 @@ def test_without_a_file_every_place_of_the_layout_has_a_route() -> None:
     routes = RouteMap.load(None)
     for kind in KINDS:
         route = routes.match(place(kind, "x", day="2026-11-30"))
-        assert route is not None and route.kind == kind
+        assert route is not None
+        assert route.kind == kind
     for path in (
         "README.md", "inbox/captures/inbox.md", "inbox/processing-log/2026-11.md", "journal/daily/2026-11-30.md",
         "journal/weekly/2026-W49.md", "journal/monthly/2026-11.md", "journal/quarterly/2026-Q4.md",
@@ -47,7 +48,8 @@ def test_a_retired_place_says_what_to_use_instead() -> None:
         "retired": [{"pattern": "notes/old/**", "instead": "projects/archived"}],
     }).encode())
     retired = routes.retired("notes/old/a/b.md")
-    assert retired is not None and retired.instead == "projects/archived"
+    assert retired is not None
+    assert retired.instead == "projects/archived"
     assert routes.retired("notes/new.md") is None
     assert routes.match("notes/old/a.md") is not None
 

@@ -24,7 +24,7 @@ class _Loaded(NamedTuple):
     signature: Optional[Tuple[int, int]]
     settled: bool
     data: Optional[bytes]
-    index: EntityIndex
+    entities: EntityIndex
     broken: bool
 
 
@@ -56,11 +56,11 @@ class IndexStore:
         A missing or broken file is answered with an index rebuilt from the notes; nothing is written. Raises
         IndexCorrupt when the file is broken and the rebuild fails, and the vault's errors.
         """
-        return self._current().index
+        return self._current().entities
 
     def known(self) -> Optional[EntityIndex]:
         """The index as of the last load or update, None before the first; asks nothing of the vault."""
-        return self._loaded.index if self._loaded else None
+        return self._loaded.entities if self._loaded else None
 
     def broken(self) -> bool:
         """Whether the file is there but cannot be read as an index."""
@@ -90,7 +90,7 @@ class IndexStore:
         """Whether writing is needed at all: taking the lock for nothing would churn people's sync."""
         if loaded.broken:
             return True
-        index = loaded.index.copy()
+        index = loaded.entities.copy()
         before = index.stamp
         change(index)
         if index.stamp == before and loaded.data is not None:
@@ -99,7 +99,7 @@ class IndexStore:
 
     def _write(self, change: Callable[[EntityIndex], None]) -> bool:
         loaded = self._current(fresh=True)
-        index = loaded.index.copy()
+        index = loaded.entities.copy()
         change(index)
         data = index.to_bytes()
         if data == loaded.data:

@@ -21,7 +21,7 @@ class Scope(NamedTuple):
 
     catalog: Catalog
     vault: Vault
-    index: IndexStore
+    store: IndexStore
     routes: RouteMap
     clock: Clock
     notes: List[NoteFacts]

@@ -115,8 +115,8 @@ def index_missing(scope: Scope) -> Iterator[Finding]:
 def _index(scope: Scope) -> Tuple[EntityIndex, str]:
     """The index, and what is wrong with its file ("" for nothing)."""
     try:
-        broken = scope.index.broken()
-        return scope.index.load(), "is broken; it is rebuilt at the next write" if broken else ""
+        broken = scope.store.broken()
+        return scope.store.load(), "is broken; it is rebuilt at the next write" if broken else ""
     except IndexCorrupt as problem:
         return EntityIndex(), problem.message
 

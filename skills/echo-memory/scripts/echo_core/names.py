@@ -6,7 +6,6 @@ from lookup tables: the catalog's, and a small one for entries of the index that
 """
 from __future__ import annotations
 
-import threading
 import unicodedata
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Set, Tuple, Union
 
@@ -14,7 +13,7 @@ from echo_core.autolink import Linkable
 from echo_core.catalog import Catalog
 from echo_core.conflicts import conflict_copy
 from echo_core.errors import Ambiguous, NotFound
-from echo_core.index import EntityIndex, Entry
+from echo_core.index_names import IndexNames
 from echo_core.index_store import IndexStore
 from echo_core.kinds import SYSTEM_NOTES, is_system, kind_of
 from echo_core.nearest import nearest
@@ -37,10 +36,10 @@ class Match(NamedTuple):
 
 
 class Several(NamedTuple):
-    """The notes a name could mean, as `{path, title, kind, slug}`. count: of all of them."""
+    """The notes a name could mean, as `{path, title, kind, slug}`. total: how many there are."""
 
     candidates: List[Dict[str, str]]
-    count: int
+    total: int
 
 
 Meaning = Union[Match, Several, None]
@@ -57,23 +56,16 @@ SYSTEM_KEYS = _system_keys()
 class Names:
     """Names of one vault, shared between threads.
 
-    Follows the catalog by its generation, and the index by its stamp; the index file is looked at again once after
-    each refresh of the catalog.
+    The index file is looked at again once after each refresh of the catalog, the catalog's notes at once.
     """
 
     def __init__(self, index: IndexStore, catalog: Catalog) -> None:
-        self._store = index
         self._catalog = catalog
-        self._lock = threading.RLock()
-        self._index = EntityIndex()
-        self._refreshes = -1
-        self._generation = -1
-        self._extra: Dict[str, Set[str]] = {}
-        self._extra_keys: Dict[str, Tuple[str, ...]] = {}
+        self._entities = IndexNames(index, catalog)
 
     def resolve(self, mention: str) -> Meaning:
         """What `mention` means: a Match, Several, or None. Raises what loading the index raises."""
-        self._follow()
+        self._entities.follow()
         mention = unicodedata.normalize("NFC", mention).strip()
         path = self._path(mention)
         if path:
@@ -83,7 +75,7 @@ class Names:
         path = self._system_note(keys)
         if path:
             return self._match(path, "title")
-        entry = self._index.entries.get(mention)
+        entry = self._entities.index.entries.get(mention)
         if entry is not None and self._exists(entry.path):
             return self._match(entry.path, "slug")
         return self._by_name(keys)
@@ -104,15 +96,14 @@ class Names:
                 path=ref, candidates=self.candidates(ref),
             )
         raise Ambiguous(
-            f"{shown!r} may mean {found.count} notes", hint="Use the path of the one you mean.",
+            f"{shown!r} may mean {found.total} notes", hint="Use the path of the one you mean.",
             candidates=found.candidates,
         )
 
     def candidates(self, mention: str, n: int = 5) -> List[Dict[str, str]]:
         """The at most `n` notes with the nearest names as `{path, title, kind, slug}`, best first."""
-        self._follow()
-        with self._lock:
-            names = self._catalog.name_keys() + list(self._extra)
+        self._entities.follow()
+        names = {*self._catalog.name_keys(), *self._entities.name_keys()}
         found: Dict[str, None] = {}
         for key in nearest(file_stem(mention), names, 4 * n):
             found.update(dict.fromkeys(path for path in sorted(self._named({key})) if self._exists(path)))
@@ -121,8 +112,8 @@ class Names:
 
     def slug_of(self, path: str) -> str:
         """The slug of the entity whose note is `path`, "" when the index has none."""
-        self._follow()
-        return self._index.by_path.get(unicodedata.normalize("NFC", path), "")
+        self._entities.follow()
+        return self._entities.index.by_path.get(unicodedata.normalize("NFC", path), "")
 
     def linkables(self, text: str = "") -> List[Linkable]:
         """The notes a mention in `text` may mean, for `autolink`, in path order; all of them without a text.
@@ -130,17 +121,16 @@ class Names:
         ECHO's own files and conflict copies are never meant. It may name more notes than `text` mentions, never
         fewer.
         """
-        self._follow()
-        with self._lock:
-            names = {*self._catalog.name_keys(), *self._extra}
-            if text:
-                spellings = name_keys(text)
-                names = {name for name in names if any(name in spelling for spelling in spellings)}
+        self._entities.follow()
+        names = {*self._catalog.name_keys(), *self._entities.name_keys()}
+        if text:
+            spellings = name_keys(text)
+            names = {name for name in names if any(name in spelling for spelling in spellings)}
         paths = [path for path in sorted(self._named(names)) if self._rank(path, 1) == 1 and self._exists(path)]
         return [self._linkable(path) for path in paths]
 
     def _linkable(self, path: str) -> Linkable:
-        match, entry = self._match(path, ""), self._index.get(path)
+        match, entry = self._match(path, ""), self._entities.index.get(path)
         names = dict.fromkeys([*match.aliases, *(entry.aliases if entry else ()), file_stem(path)])
         return Linkable(path, match.title, list(names), match.kind)
 
@@ -152,7 +142,7 @@ class Names:
         for path in (mention, f"{mention}.md"):
             if self._catalog.record(path) is not None:
                 return path
-            if path in self._index.by_path and self._exists(path):
+            if path in self._entities.index.by_path and self._exists(path):
                 return path
         return ""
 
@@ -183,21 +173,17 @@ class Names:
 
     def _named(self, keys: Iterable[str]) -> Set[str]:
         """The notes that answer to one of `keys` by slug, file name, title or alias."""
-        found = self._catalog.named(keys)
-        with self._lock:
-            for key in keys:
-                found |= self._extra.get(key, set())
-        return found
+        return self._catalog.named(keys) | self._entities.named(keys)
 
     def _is_own_name(self, path: str, keys: FrozenSet[str]) -> bool:
         """Whether one of `keys` is the note's slug, title or file name, and not only an alias."""
-        entry = self._index.get(path)
+        entry = self._entities.index.get(path)
         record = self._catalog.record(path)
         names = {file_stem(path)}
         if record is not None:
             names.add(record.title)
         if entry is not None:
-            names.update((entry.title, self._index.by_path[path]))
+            names.update((entry.title, self._entities.index.by_path[path]))
         return any(not keys.isdisjoint(name_keys(name)) for name in names)
 
     def _exists(self, path: str) -> bool:
@@ -205,10 +191,10 @@ class Names:
         return self._catalog.record(path) is not None or not self._catalog.is_gone(path)
 
     def _match(self, path: str, by: str) -> Match:
-        entry, record = self._index.get(path), self._catalog.record(path)
+        entry, record = self._entities.index.get(path), self._catalog.record(path)
         title = record.title if record else entry.title if entry else file_stem(path)
         aliases = list(record.aliases if record else entry.aliases if entry else ())
-        return Match(path, self._index.by_path.get(path, ""), self._kind(path), title, aliases, by)
+        return Match(path, self._entities.index.by_path.get(path, ""), self._kind(path), title, aliases, by)
 
     def _row(self, path: str) -> Dict[str, str]:
         match = self._match(path, "")
@@ -217,56 +203,3 @@ class Names:
     def _kind(self, path: str) -> str:
         facts = self._catalog.facts(path)
         return kind_of(path) or (facts.kind if facts else "")
-
-    # -- following index and catalog --------------------------------------------------------------------------
-
-    def _follow(self) -> None:
-        """Bring the extra table up to what index and catalog say now, looking only at what changed."""
-        with self._lock:
-            refreshes, generation = self._catalog.refreshes(), self._catalog.generation
-            known = self._store.known()
-            if known is None or refreshes != self._refreshes:
-                known = self._store.load()
-            if known.stamp == self._index.stamp and generation == self._generation:
-                self._refreshes = refreshes
-                return
-            changed = self._catalog.changed_since(self._generation)
-            if known.stamp != self._index.stamp:
-                differing = {path for path, slug in known.by_path.items() if self._says_else(known, path, slug)}
-                differing.update(path for path in self._index.by_path if path not in known.by_path)
-                changed = None if changed is None else changed | differing
-            self._index = known
-            for path in set(known.by_path) | set(self._extra_keys) if changed is None else changed:
-                self._set_extra(path)
-            self._refreshes, self._generation = refreshes, generation
-
-    def _says_else(self, known: EntityIndex, path: str, slug: str) -> bool:
-        """Whether the entry of `path` differs from the one of the index that was followed so far."""
-        return self._index.by_path.get(path) != slug or self._index.entries[slug] != known.entries[slug]
-
-    def _set_extra(self, path: str) -> None:
-        """Enter the names that the index gives to the note at `path` beyond those of the note itself."""
-        for key in self._extra_keys.pop(path, ()):
-            self._extra[key].discard(path)
-            if not self._extra[key]:
-                del self._extra[key]
-        slug = self._index.by_path.get(path)
-        if slug is None:
-            return
-        keys = self._names_beyond(path, slug, self._index.entries[slug])
-        if keys:
-            self._extra_keys[path] = keys
-        for key in keys:
-            self._extra.setdefault(key, set()).add(path)
-
-    def _names_beyond(self, path: str, slug: str, entry: Entry) -> Tuple[str, ...]:
-        record = self._catalog.record(path)
-        names = [slug, entry.title, *entry.aliases]
-        if record is None:
-            return note_keys(path, "", names)
-        mirrored = {file_stem(path), record.title, *record.aliases}
-        keys: Set[str] = set()
-        for name in names:
-            if name not in mirrored:
-                keys |= name_keys(name)
-        return tuple(keys.difference(record.keys))

@@ -27,7 +27,7 @@ class Record:
     version: of the bytes, as `version_of`. keys, links: what `NoteNames` was told. facts are decoded on first use.
     """
 
-    __slots__ = ("path", "size", "mtime_ns", "version", "title", "aliases", "keys", "links", "_facts", "_packed")
+    __slots__ = ("_facts", "_packed", "aliases", "keys", "links", "mtime_ns", "path", "size", "title", "version")
 
     def __init__(
         self, path: str, size: int, mtime_ns: int, version: str, title: str, aliases: Sequence[str],
