@@ -9,7 +9,7 @@ from echo_core.yaml_block import BlockReader
 from echo_core.yaml_nodes import Entry, Fault
 
 MAX_BLOCK = 512 * 1024
-"""Characters of the longest block that is read; a longer one is malformed."""
+"""Characters of the longest block that is read; one that is not closed by then is malformed."""
 
 _OPENING = re.compile("\ufeff?---[ \t]*(\r\n|\r|\n|$)")
 _CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|$)")
@@ -69,7 +69,7 @@ def split(text: str) -> Block | None:
     start = 1 if text[0] == "\ufeff" else 0
     content, eol = opening.end(), opening.group(1) or "\n"
     first = _skip_blank(text, content)
-    closing = _CLOSING.search(text, content)
+    closing = _CLOSING.search(text, content, content + MAX_BLOCK)
     if closing is None:
         if not _KEY_LIKE.match(text, first):
             return None
@@ -102,9 +102,7 @@ def parse(text: str) -> Frontmatter:
     front = Frontmatter(present=True, body_offset=block.end if block.closed else block.start, block=block)
     try:
         if not block.closed:
-            raise Fault(block.start, "the frontmatter that opens here is never closed with ---")
-        if block.content_end - block.content > MAX_BLOCK:
-            raise Fault(block.start, f"the frontmatter is longer than {MAX_BLOCK // 1024} KiB")
+            raise Fault(block.start, f"the frontmatter that opens here is not closed by --- within {MAX_BLOCK} characters")
         values, entries = BlockReader(text, block.content, block.content_end).root()
     except Fault as fault:
         front.malformed = _problem(text, fault)

@@ -17,8 +17,8 @@ from echo_core.yaml_scalars import render, same
 from echo_core.yaml_surgery import KEY_ORDER, add_key, entry_lines, extend, rank, remove, replace
 
 __all__ = [
-    "EMPTY_BLOCK", "KEY_ORDER", "MAX_KEY", "Block", "Frontmatter", "Problem", "add_items", "compose", "parse", "set_key",
-    "split",
+    "EMPTY_BLOCK", "KEY_ORDER", "MAX_KEY", "Block", "Frontmatter", "Problem",
+    "add_items", "compose", "parse", "set_key", "split",
 ]
 
 EMPTY_BLOCK = "---\n---\n"

@@ -8,16 +8,14 @@ import re
 from typing import Any
 
 from echo_core.yaml_flow import MAX_DEPTH, PROPERTY, FlowReader, apply_property, fold_breaks, read_alias, read_quoted
+from echo_core.yaml_keys import PLAIN_STOP, after_spaces, is_dash, read_key, starts_plain
 from echo_core.yaml_lines import Lines, read_block_scalar
 from echo_core.yaml_nodes import Entry, Fault, Node
-from echo_core.yaml_scalars import is_date_like, resolve
+from echo_core.yaml_scalars import resolve
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _MARKER = re.compile(r"(?:^|(?<=[\r\n]))---(?=[ \t])")
 _FAST = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):[ ]+([A-Za-z0-9_./(\u00c0-\u024f][^\r\n:#\t]*)(?=\r|\n|$)")
-_PLAIN_STOP = re.compile(r":(?=[ \t]|$)|[ \t]#")
-_SPACES = re.compile(r"[ \t]*")
-_NO_PLAIN_START = frozenset(",[]{}#&*!|>'\"%@`")
 
 
 class BlockReader:
@@ -87,42 +85,13 @@ class BlockReader:
 
     def _entry(self, indent: int, at: int) -> Entry:
         end = self.lines.end[self.line]
-        found = self._key(at, end)
+        found = read_key(self.text, at, end)
         if found is None:
             raise Fault(at, "this line is not `key: value`")
         key, colon_end = found
-        start = self._after_spaces(colon_end)
+        start = after_spaces(self.text, colon_end)
         node = self._value(start, indent, colon_end, in_list=False)
         return Entry(key, at, colon_end, start, node)
-
-    def _key(self, at: int, end: int) -> tuple[str, int] | None:
-        """The key at `at` and the offset behind its colon; None when the line holds no key. Raises Fault."""
-        text = self.text
-        if text[at] in "\"'":
-            return self._quoted_key(at, end)
-        if text[at] in _NO_PLAIN_START or (text[at] in "-?:" and text[at + 1:at + 2] in " \t\r\n"):
-            return None
-        match = _PLAIN_STOP.search(text, at, end)
-        if match is None or match.group() != ":":
-            return None
-        key = text[at:match.start()].rstrip(" \t")
-        if is_date_like(key):
-            raise Fault(at, "a date as a key: put it in quotes")
-        return key, match.end()
-
-    def _quoted_key(self, at: int, end: int) -> tuple[str, int] | None:
-        try:
-            key, after = read_quoted(self.text, at, end)
-        except Fault:
-            return None
-        after = self._after_spaces(after)
-        if self.text[after:after + 1] != ":" or self.text[after + 1:after + 2] not in ("", *" \t\r\n"):
-            return None
-        return key, after + 1
-
-    def _after_spaces(self, at: int) -> int:
-        match = _SPACES.match(self.text, at, self.limit)
-        return match.end() if match else at
 
     def _is_empty(self, at: int) -> bool:
         """Whether nothing but a comment is left of the line from `at`."""
@@ -131,7 +100,7 @@ class BlockReader:
     def _value(self, at: int, indent: int, nothing: int, in_list: bool) -> Node:
         """The value that starts at `at` or on the lines below. nothing: where to place a value that is not there."""
         source = self._property(at)
-        inner = self._after_spaces(at + len(source))
+        inner = after_spaces(self.text, at + len(source))
         if self._is_empty(inner):
             node = self._below(indent, at + len(source) if source else nothing, in_list)
         else:
@@ -158,7 +127,7 @@ class BlockReader:
             at = lines.begin(self.line)
             if lines.indent[self.line] > indent:
                 return self._nested(lines.indent[self.line], at, indent)
-            if lines.indent[self.line] == indent and self._is_dash(at) and not in_list:
+            if lines.indent[self.line] == indent and is_dash(self.text, at) and not in_list:
                 return self._list(indent, at)
         return Node(None, nothing, nothing)
 
@@ -167,9 +136,9 @@ class BlockReader:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Fault(at, f"more than {MAX_DEPTH} levels of nesting")
-        if self._is_dash(at):
+        if is_dash(self.text, at):
             node = self._list(indent, at)
-        elif self._key(at, self.lines.end[self.line]) is not None:
+        elif read_key(self.text, at, self.lines.end[self.line]) is not None:
             entries = self._entries(indent, at)
             node = Node({entry.key: entry.node.value for entry in entries}, at, entries[-1].node.end)
         else:
@@ -177,15 +146,12 @@ class BlockReader:
         self.depth -= 1
         return node
 
-    def _is_dash(self, at: int) -> bool:
-        return self.text[at] == "-" and self.text[at + 1:at + 2] in ("", *" \t\r\n")
-
     def _list(self, indent: int, at: int) -> Node:
         """The block list whose first dash stands at `at`; its dashes are indented by `indent`."""
         items: list[Node] = []
         dashes: list[int] = []
         lines = self.lines
-        while self._is_dash(at):
+        while is_dash(self.text, at):
             dashes.append(at)
             items.append(self._item(indent, at))
             if self.line == lines.count or lines.indent[self.line] != indent:
@@ -194,9 +160,9 @@ class BlockReader:
         return Node([item.value for item in items], dashes[0], items[-1].end, False, items, dashes)
 
     def _item(self, indent: int, dash: int) -> Node:
-        at = self._after_spaces(dash + 1)
+        at = after_spaces(self.text, dash + 1)
         column = indent + at - dash
-        if not self._is_empty(at) and (self._is_dash(at) or self._key(at, self.lines.end[self.line]) is not None):
+        if not self._is_empty(at) and (is_dash(self.text, at) or read_key(self.text, at, self.lines.end[self.line]) is not None):
             return self._nested(column, at, indent)
         return self._value(at, indent, dash + 1, in_list=True)
 
@@ -232,19 +198,19 @@ class BlockReader:
         self.line = self.lines.content(self.line + 1)
 
     def _comment_only(self, end: int) -> None:
-        rest = self._after_spaces(end)
+        rest = after_spaces(self.text, end)
         if not self._is_empty(rest):
             raise Fault(rest, "unexpected text behind the value: put the whole value in quotes")
 
     def _plain(self, at: int, parent: int) -> Node:
         """Unquoted text, which may go on over deeper lines. Raises Fault."""
         text, lines, start = self.text, self.lines, at
-        if text[at] in _NO_PLAIN_START or (text[at] in "-?:" and text[at + 1:at + 2] in ("", *" \t\r\n")):
+        if not starts_plain(text, at):
             raise Fault(at, f"text that starts with {text[at]} needs quotes")
         value = ""
         while True:
             end = lines.end[self.line]
-            stop = _PLAIN_STOP.search(text, at, end)
+            stop = PLAIN_STOP.search(text, at, end)
             if stop and stop.group() == ":":
                 raise Fault(stop.start(), "a colon inside unquoted text: put the value in quotes")
             part = text[at:stop.start() if stop else end].rstrip(" \t")

@@ -6,12 +6,12 @@ from bisect import bisect_right
 
 from echo_core.yaml_nodes import Fault, Node
 
-_LINE = re.compile(r"( *)([^\r\n]*)(\r\n|\r|\n|$)")
+_LINE = re.compile(r"( *)[ \t]*(?:(#)|([^\r\n]))?[^\r\n]*()(?:\r\n|\r|\n|$)")
 HEADER = re.compile(r"([|>])(?:([1-9])([+-]?)|([+-])([1-9]?))?(?=[ \t\r\n]|$)")
 
 
 class Lines:
-    """Each line of a block: offsets `start`, `end` (before its line end) and `after`, and `indent` in spaces.
+    """Each line of a block: offsets `start` and `end` (before its line end), and `indent` in spaces.
 
     Lines of white space or a comment alone are not `content`.
     """
@@ -21,22 +21,19 @@ class Lines:
         self.limit = limit
         self.start: list[int] = []
         self.end: list[int] = []
-        self.after: list[int] = []
         self.indent: list[int] = []
         self.blank: list[bool] = []
         self.comment: list[bool] = []
-        while start < limit:
-            match = _LINE.match(text, start, limit)
-            if match is None:
+        for match in _LINE.finditer(text, start, limit):
+            begin = match.start()
+            if begin == limit:
                 break
-            content = match.group(2)
-            self.start.append(start)
-            self.indent.append(len(match.group(1)))
-            self.end.append(match.end(2))
-            self.after.append(match.end())
-            self.blank.append(not content.strip(" \t"))
-            self.comment.append(content.lstrip(" \t").startswith("#"))
-            start = match.end()
+            hash_mark, letter = match.group(2, 3)
+            self.start.append(begin)
+            self.indent.append(match.end(1) - begin)
+            self.end.append(match.end(4))
+            self.comment.append(hash_mark is not None)
+            self.blank.append(hash_mark is None and letter is None)
         self.count = len(self.start)
 
     def content(self, line: int) -> int:
