@@ -19,11 +19,10 @@ from echo_context import OpContext, say_on_stderr
 from echo_core.bm25 import Engine
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
-from echo_core.errors import Misconfigured, NotFound, VaultUnreachable
+from echo_core.errors import Misconfigured, NotFound
 from echo_core.history import HistoryStore
-from echo_core.index import EntityIndex
 from echo_core.index_store import IndexStore
-from echo_core.kinds import INDEX, ROUTES
+from echo_core.kinds import ROUTES
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
 from echo_core.routing import RouteMap
@@ -141,7 +140,7 @@ def build_context(
     vault = wrap(JournaledVault(backend or FolderVault(vault_root), history))
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
-    index = IndexStore(vault, lock, clock, lambda: rebuilt_index(vault, catalog))
+    index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete)
     feed = SearchFeed(SearchIndex(engine, clock.day), catalog, vault)
     return OpContext(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
@@ -156,29 +155,6 @@ def load_routes(vault: Vault) -> RouteMap:
         return RouteMap.load(vault.read(ROUTES))
     except NotFound:
         return RouteMap.load(None)
-
-
-def rebuilt_index(vault: Vault, catalog: Catalog) -> EntityIndex:
-    """The entity index the notes ask for, when its file is missing or broken.
-
-    A broken file may hold entities whose notes cannot be read now; then VaultUnreachable is raised, since
-    an index without them would look complete. With no file at all nothing can be lost.
-    """
-    index = catalog.build_index()
-    if not catalog.complete() and _is_there(vault, INDEX):
-        raise VaultUnreachable(
-            "some folders or notes of the vault cannot be read, so the index cannot be rebuilt now",
-            hint="`echo.py doctor` names them.", reason="incomplete",
-        )
-    return index
-
-
-def _is_there(vault: Vault, path: str) -> bool:
-    try:
-        vault.stat(path)
-    except NotFound:
-        return False
-    return True
 
 
 def _path_of_url(url: str) -> str:

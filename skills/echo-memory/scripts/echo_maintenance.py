@@ -61,13 +61,13 @@ def sweep_op(fast: bool = False, hours: int = 48, *, ctx: OpContext) -> Envelope
 
 
 def _changed_notes(hours: int, ctx: OpContext) -> Set[str]:
-    """Notes whose file is younger than `hours` by this machine's clock, which is what file times go by; the
-    inbox ages without a change, so it always belongs to them."""
+    """Notes whose file is younger than `hours` by this machine's clock, which is what file times go by."""
     oldest = time.time_ns() - hours * 3600 * 1_000_000_000
-    changed = {kinds.INBOX}
+    changed = {kinds.INBOX}  # its items age without a change
     for path in ctx.catalog.paths():
         record = ctx.catalog.record(path)
-        if record is not None and record.mtime_ns >= oldest:
+        # The catalog states 0 for a file that changed a moment ago and is to be read once more.
+        if record is not None and (record.mtime_ns == 0 or record.mtime_ns >= oldest):
             changed.add(path)
     return changed
 
