@@ -6,11 +6,12 @@ import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-from echo_core.errors import Conflict, EchoError, InvalidPath, NotFound, VaultAuth
-from echo_core.paths import case_key, check_folder, check_path, is_inside, stem
+from echo_core.errors import EchoError, InvalidPath, NotFound, VaultAuth
+from echo_core.paths import case_key, check_folder, check_path, is_inside
 from echo_core.vault.base import Listing, Stat, Vault, version_of
+from echo_core.vault.refusals import conflict, missing
 
 START_NS = 1_700_000_000_000_000_000
 TICK_NS = 1_000_000_000
@@ -111,13 +112,13 @@ class MemoryVault(Vault):
         path = check_folder(path)
         with self._lock:
             self._refuse_closed(path)
-            inside = [_nfc(name) for name in self._files if is_inside(_nfc(name), path)]
+            below = f"{path}/" if path else ""
+            inside = [_nfc(name) for name in self._files if _nfc(name).startswith(below)]
             if not inside:
-                inside = [_nfc(name) for name in self._files if is_inside(case_key(name), case_key(path))]
+                inside = [_nfc(name) for name in self._files if case_key(name).startswith(case_key(below))]
             if not inside and path:
-                raise self._missing(path)
-            rest = [name[len(path) + 1 if path else 0:] for name in inside]
-            names = [name for name in rest if name and not name.startswith(".")]
+                raise missing(path)
+            names = [name[len(below):] for name in inside if not name[len(below):].startswith(".")]
             return Listing(sorted({name.split("/")[0] for name in names if "/" in name}),
                            sorted({name for name in names if "/" not in name}))
 
@@ -193,17 +194,12 @@ class MemoryVault(Vault):
             self._conflict(path, None)
 
     def _missing(self, path: str) -> NotFound:
-        return NotFound(f"There is no file {path}", path=path, candidates=_candidates(self._matches(path)))
+        return missing(path, self._matches(path))
 
     def _conflict(self, path: str, name: str | None) -> NoReturn:
-        version = version_of(self._files[name].data) if name is not None else ""
-        others = [] if name is not None else _candidates(self._matches(path))
-        data: dict[str, Any] = {"candidates": others} if others else {}
-        raise Conflict(f"{path} is not what you read; nothing was written", path=path, version=version, **data)
-
-
-def _candidates(paths: list[str]) -> list[dict[str, str]]:
-    return [{"path": path, "title": stem(path), "kind": "", "slug": ""} for path in paths]
+        if name is None:
+            raise conflict(path, "is not there, or only in another spelling", "", self._matches(path))
+        raise conflict(path, "is not what you read", version_of(self._files[name].data))
 
 
 def _nfc(text: str) -> str:

@@ -11,14 +11,15 @@ import contextlib
 import os
 import time
 from contextlib import AbstractContextManager
-from typing import Any, Callable, Dict, Iterator, List, Optional, TypeVar
+from typing import Callable, Dict, Iterator, List, Optional, TypeVar
 
 from echo_core.errors import Conflict, EchoError, InvalidPath, NotFound, VaultUnreachable
-from echo_core.paths import check_folder, check_path, is_control, parent, stem
+from echo_core.paths import check_folder, check_path, is_control, parent
 from echo_core.vault import folder_scan, folder_write
 from echo_core.vault.base import Listing, Stat, Vault, version_of
 from echo_core.vault.host_lock import host_lock
 from echo_core.vault.os_errors import forbidden, translate
+from echo_core.vault.refusals import conflict, emptied, missing
 from echo_core.vault.safe_open import DIR_FDS, Below, Place
 
 LOCK_FILE = "_agent/locks/write.lock"
@@ -95,7 +96,7 @@ class FolderVault(Vault):
         with self._translating(""):
             yield from scan.files()
         if self._had_files and not scan.seen:
-            raise _emptied()
+            raise emptied()
         self._unreadable, self._leftovers = scan.unreadable, scan.leftovers
         self._had_files = scan.seen
 
@@ -124,7 +125,7 @@ class FolderVault(Vault):
             if place.is_file:
                 with self._translating(path):
                     return answer(path, place)
-        found = [other for other in self._matches(path) if folder_scan.is_file(self._below, other)]
+        found = self._files_like(path)
         if len(found) != 1:
             raise self._missing(path)
         with self._place(found[0]) as place, self._translating(path):
@@ -170,7 +171,7 @@ class FolderVault(Vault):
         """An unmounted vault leaves an empty folder behind: not to be taken for an empty vault, nor written to."""
         with self._translating(""):
             if self._had_files and not folder_scan.has_entries(self._below):
-                raise _emptied()
+                raise emptied()
 
     def _compare(self, path: str, place: Place, expected: bytes) -> None:
         """Raise unless the place holds exactly `expected` and its permissions let us change it."""
@@ -186,28 +187,29 @@ class FolderVault(Vault):
         """Raise Conflict when something is at the place, or at another spelling of its path other than `besides`."""
         if place.facts is not None:
             raise self._changed(path, place)
-        others = [other for other in self._matches(path) if check_path(other) != besides]
+        others = [other for other in folder_scan.matches(self._below, path) if check_path(other) != besides]
         if others:
-            raise _conflict(path, "exists already in another spelling", "", others)
+            raise conflict(path, "exists already in another spelling", "", others)
 
     def _changed(self, path: str, place: Place) -> Conflict:
         """The Conflict that says what is at the place now."""
         try:
             version = version_of(folder_write.read_place(place))
         except OSError:
-            return _conflict(path, "is taken by something that is no readable file", "", [])
-        return _conflict(path, "is not what you read", version, [])
+            return conflict(path, "is taken by something that is no readable file")
+        return conflict(path, "is not what you read", version)
 
     def _gone(self, path: str) -> Conflict:
-        return _conflict(path, "is not there any more", "", self._matches(path))
+        return conflict(path, "is not there any more", "", self._files_like(path))
 
     def _missing(self, path: str) -> EchoError:
         """NotFound with what may have been meant; VaultUnreachable when the whole vault is gone."""
         self._refuse_emptied()
-        return NotFound(f"There is no file {path}", path=path, candidates=_candidates(self._matches(path)))
+        return missing(path, self._files_like(path))
 
-    def _matches(self, path: str) -> List[str]:
-        return folder_scan.matches(self._below, path)
+    def _files_like(self, path: str) -> List[str]:
+        """Files whose path differs from `path` only in case or normal form, spelled as on the disk."""
+        return [other for other in folder_scan.matches(self._below, path) if folder_scan.is_file(self._below, other)]
 
     def _open_lock_file(self) -> int:
         """A descriptor of the lock file, made when missing; reading rights are enough to lock it."""
@@ -243,20 +245,3 @@ def _stat_of(path: str, place: Place) -> Stat:
     if place.facts is None:
         raise FileNotFoundError(path)
     return Stat(path, place.facts.st_size, place.facts.st_mtime_ns)
-
-
-def _emptied() -> VaultUnreachable:
-    return VaultUnreachable("The vault's folder is empty, though it held files before", reason="emptied",
-                            hint="Mount the vault again; restart ECHO if it was emptied on purpose.")
-
-
-def _candidates(paths: List[str]) -> List[Dict[str, Any]]:
-    return [{"path": path, "title": stem(path), "kind": "", "slug": ""} for path in paths]
-
-
-def _conflict(path: str, what: str, version: str, others: List[str]) -> Conflict:
-    data: Dict[str, Any] = {"path": path, "version": version}
-    if others:
-        data["candidates"] = _candidates(others)
-    return Conflict(f"{path} {what}; nothing was written", hint="Read it again and decide on what it says now.",
-                    **data)

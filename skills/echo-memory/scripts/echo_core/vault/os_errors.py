@@ -4,11 +4,8 @@ from __future__ import annotations
 import errno
 from typing import Callable, Dict
 
-from echo_core.errors import EchoError, InvalidPath, NotFound, VaultAuth, VaultUnreachable
-
-
-def _no_file(path: str) -> EchoError:
-    return NotFound(f"There is no file {path}", path=path, candidates=[])
+from echo_core.errors import EchoError, InvalidPath, VaultAuth, VaultUnreachable
+from echo_core.vault.refusals import missing
 
 
 def _unusable(path: str) -> EchoError:
@@ -45,7 +42,7 @@ def _evicted(path: str) -> EchoError:
 
 
 _MEANING: Dict[int, Callable[[str], EchoError]] = {
-    errno.ENOENT: _no_file, errno.ENOTDIR: _no_file, errno.EISDIR: _no_file,
+    errno.ENOENT: missing, errno.ENOTDIR: missing, errno.EISDIR: missing,
     errno.ENAMETOOLONG: _unusable, errno.EILSEQ: _unusable, errno.EINVAL: _unusable, errno.ELOOP: _unusable,
     errno.ENOSPC: _full, errno.EDQUOT: _full, errno.EFBIG: _full,
     errno.EROFS: _read_only,
