@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any
 
 import echo_tools
 from echo_config import build_context
@@ -26,7 +26,7 @@ def make_ctx(folder: Path, instant: str = INSTANT, zone: str = ZONE, **options: 
     return build_context(str(root), Clock(zone, instant), str(folder / "state"), **options)
 
 
-def call(ctx: OpContext, tool: str, **arguments: Any) -> Dict[str, Any]:
+def call(ctx: OpContext, tool: str, **arguments: Any) -> dict[str, Any]:
     """The envelope of a tool called with `arguments`; its name may leave `echo_` out."""
     name = tool if tool.startswith("echo_") else f"echo_{tool}"
     return echo_tools.run(echo_tools.BY_NAME[name], arguments, ctx)
@@ -44,7 +44,7 @@ def get(folder: Path, path: str) -> str:
     return (folder / "vault" / path).read_bytes().decode("utf-8")
 
 
-def snapshot(folder: Path) -> Dict[str, bytes]:
+def snapshot(folder: Path) -> dict[str, bytes]:
     """Every file of `folder/vault` by its path, the kernel lock's file left out."""
     root = folder / "vault"
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and path.name != "write.lock"]
@@ -64,7 +64,7 @@ class DyingVault:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
+    def write(self, path: str, data: bytes, expected: bytes | None) -> None:
         """Write while writes are left, then raise VaultUnreachable."""
         if self._left == 0:
             raise VaultUnreachable("the vault is down")

@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
-from opsfixture import call, get, make_ctx, put, snapshot
-
 from echo_core.errors import VaultUnreachable
 from echo_output import render
+from opsfixture import call, get, make_ctx, put, snapshot
 
 PREFERENCES = "_agent/memory/semantic/operator-preferences.md"
 MARKER = "_agent/echo-vault.md"
@@ -19,7 +18,7 @@ DAY = "journal/daily/2026-11-30.md"
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
-    put(tmp_path, MARKER, "---\ntype: marker\nschema_version: 3\nbootstrapped: 2026-01-02T08:00:00+01:00\n---\n\n# ECHO\n")
+    put(tmp_path, MARKER, "---\nschema_version: 3\nbootstrapped: 2026-01-02T08:00:00+01:00\n---\n\n# ECHO\n")
     put(tmp_path, PREFERENCES, "---\ntype: semantic\n---\n\n# Operator Preferences\n\nShort answers, metric units.\n")
     put(tmp_path, SESSION, "---\ntype: session\n---\n\n# harbour\n\nMeasured the quay. Open: the crane.\n")
     put(tmp_path, DAY, "---\ntype: daily\n---\n\n# 2026-11-30\n\n## Agent Log\n\n- 09:00 loaded\n")
@@ -114,7 +113,9 @@ def test_a_vault_that_was_never_set_up_answers_and_says_so(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("path", [MARKER, PREFERENCES, SESSION, DAY, "_agent/context/current-context.md",
                                   "inbox/captures/inbox.md", "projects/active/x.md"])
-@pytest.mark.parametrize("data", [b"---\ntags: [#abc, def]\n---\n\nbody\n", b"\xff\xfe\x00\x80", b"", b"---\n", b"# \n" * 99])
+@pytest.mark.parametrize("data", [
+    b"---\ntags: [#abc, def]\n---\n\nbody\n", b"\xff\xfe\x00\x80", b"", b"---\n", b"# \n" * 99,
+])
 def test_one_broken_note_degrades_alone(folder: Path, path: str, data: bytes) -> None:
     """Malformed YAML, bytes that are no text, an empty file: the other sections are there as always."""
     (folder / "vault" / path).parent.mkdir(parents=True, exist_ok=True)

@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 from opsfixture import DyingVault, call, get, make_ctx, put, snapshot
 
 ADA = "resources/people/ada-lovelace.md"
-PROPOSALS: List[Dict[str, Any]] = [
+PROPOSALS: list[dict[str, Any]] = [
     {"action": "capture", "kind": "person", "title": "Ada Lovelace", "body": "Wrote the first program.",
      "tags": ["math"]},
     {"action": "capture", "title": "ask about the notes on Menabrea"},

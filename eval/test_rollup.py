@@ -10,13 +10,16 @@ from opsfixture import call, make_ctx, put, snapshot
 @pytest.fixture(name="folder")
 def _folder(tmp_path: Path) -> Path:
     put(tmp_path, "projects/active/engine.md",
-        "---\ntitle: Engine\nupdated: 2026-11-28\n---\n\n# Engine\n\n## Status\n\nBrass ordered.\n\n### Next\n\nCrank.\n\n## Log\n\nx\n")
-    put(tmp_path, "projects/active/quay.md", "---\ntitle: Quay\nupdated: 2026-10-02\n---\n\n# Quay\n\nNo status here.\n")
+        "---\ntitle: Engine\nupdated: 2026-11-28\n---\n\n# Engine\n\n## Status\n\nBrass ordered.\n\n"
+        "### Next\n\nCrank.\n\n## Log\n\nx\n")
+    put(tmp_path, "projects/active/quay.md", "---\ntitle: Quay\nupdated: 2026-10-02\n---\n\n# Quay\n\nNo status.\n")
     put(tmp_path, "projects/archived/old.md", "---\ntitle: Old\n---\n\n## Status\n\nDone.\n")
     put(tmp_path, "inbox/captures/inbox.md", "- 2026-11-10: old thing\n- 2026-11-29: new thing\n- undated\n")
     put(tmp_path, "_agent/context/current-context.md", (
-        "---\nscope: Build\n---\n\n## Scope\n\nBuild\n\n## Scope History\n\n- 2026-12-01T00:30:00+01:00: next week? no, this\n"
-        "- 2026-11-29T23:30:00Z: Monday in Vienna\n- 2026-11-29T22:30:00Z: Sunday in Vienna\n- 2026-11-02: by hand\n- odd line\n"
+        "---\nscope: Build\n---\n\n## Scope\n\nBuild\n\n## Scope History\n\n"
+        "- 2026-12-01T00:30:00+01:00: next week? no, this\n"
+        "- 2026-11-29T23:30:00Z: Monday in Vienna\n- 2026-11-29T22:30:00Z: Sunday in Vienna\n"
+        "- 2026-11-02: by hand\n- odd line\n"
     ))
     for name in ("2026-11-29-2359-sunday", "2026-11-30-0000-monday", "2026-12-06-2359-end", "2026-12-07-0000-after"):
         put(tmp_path, f"_agent/sessions/{name}.md", f"---\ntitle: {name[16:]}\n---\n\n# {name[16:]}\n")
@@ -103,7 +106,7 @@ def test_a_broken_note_is_listed_by_name_and_harms_no_other(folder: Path) -> Non
     ({}, "period"), ({"period": "year"}, "period"), ({"period": "week", "date": "2026-02-30"}, "date"),
     ({"period": "week", "date": "yesterday"}, "date"), ({"period": "week", "from": "x"}, "from"),
 ])
-def test_a_wrong_argument_is_refused_by_name(folder: Path, arguments: "dict[str, str]", field: str) -> None:
+def test_a_wrong_argument_is_refused_by_name(folder: Path, arguments: dict[str, str], field: str) -> None:
     """Missing, unknown and impossible values name the field and what is allowed."""
     answer = call(make_ctx(folder), "rollup_data", **arguments)
     assert (answer["code"], answer["field"]) == ("invalid-argument", field)

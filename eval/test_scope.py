@@ -58,8 +58,9 @@ def test_old_scopes_stand_newest_first_in_the_history(tmp_path: Path) -> None:
 def test_only_the_lines_of_the_scope_change(tmp_path: Path, eol: str) -> None:
     """Comments, quoting, foreign keys, other sections, line ends and BOM of a hand-kept note stay."""
     note = (
-        "\ufeff---\ntitle: 'Current Context' # mine\nscope: old one\nversion: 1.50\nscope_updated: 2026-11-01T08:00:00Z\n"
-        "---\n\n# Current Context\n\nIntro.\n\n## Scope\n\nold one\n\n## Scope History\n\n- 2026-10-01T08:00:00Z: older\n"
+        "\ufeff---\ntitle: 'Current Context' # mine\nscope: old one\nversion: 1.50\n"
+        "scope_updated: 2026-11-01T08:00:00Z\n---\n\n# Current Context\n\nIntro.\n\n"
+        "## Scope\n\nold one\n\n## Scope History\n\n- 2026-10-01T08:00:00Z: older\n"
         "\n## Mine\n\nkeep  "
     ).replace("\n", eol)
     put(tmp_path, SCOPE, note)
@@ -109,8 +110,8 @@ def test_a_scope_that_looks_like_markdown_makes_no_heading(tmp_path: Path) -> No
 def test_sessions_are_counted_from_the_scope_on(tmp_path: Path) -> None:
     """A log counts when the minute in its name is later than the scope; other names do not count."""
     call(make_ctx(tmp_path), "set_scope", scope="engine")
-    for name in ("2026-11-30-1404-a", "2026-11-30-1405-b", "2026-11-30-1406-c", "2026-12-01-0900-d", "2026-12-01-0900-d-2"):
-        put(tmp_path, f"_agent/sessions/{name}.md", "x\n")
+    for name in ("11-30-1404-a", "11-30-1405-b", "11-30-1406-c", "12-01-0900-d", "12-01-0900-d-2"):
+        put(tmp_path, f"_agent/sessions/2026-{name}.md", "x\n")
     put(tmp_path, "_agent/sessions/notes.md", "x\n")
     put(tmp_path, "_agent/sessions/2026-13-41-9999-e.md", "x\n")
     assert call(make_ctx(tmp_path), "get_scope")["sessions_since"] == 3

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 from opsfixture import INSTANT, DyingVault, call, get, make_ctx, put, snapshot
@@ -12,7 +12,7 @@ LOG = "_agent/sessions/2026-11-30-1405-engine-design.md"
 DAY = "journal/daily/2026-11-30.md"
 HEART = "_agent/sessions/heartbeat.json"
 SCOPE = "_agent/context/current-context.md"
-BUNDLE: Dict[str, Any] = {
+BUNDLE: dict[str, Any] = {
     "slug": "Engine design", "log_body": "Chose brass.\n\nOpen: the crank.", "agent_log_line": "designed the engine",
     "scope": "Build the engine",
     "reflect": [{"action": "capture", "kind": "person", "title": "Ada Lovelace", "body": "Wrote the first program."}],
@@ -41,8 +41,8 @@ def test_an_apply_writes_every_part(tmp_path: Path) -> None:
     assert [(row["step"], row["ok"]) for row in answer["results"]] == [
         ("log", True), ("agent-log", True), ("scope", True), ("reflect", True), ("heartbeat", True)]
     assert get(tmp_path, LOG) == (
-        "---\ntype: session\ntitle: Engine design\ncreated: 2026-11-30\nupdated: 2026-11-30\nagent_written: true\n---\n\n"
-        "# Engine design\n\nChose brass.\n\nOpen: the crank.\n"
+        "---\ntype: session\ntitle: Engine design\ncreated: 2026-11-30\nupdated: 2026-11-30\n"
+        "agent_written: true\n---\n\n# Engine design\n\nChose brass.\n\nOpen: the crank.\n"
     )
     assert "## Agent Log\n\n- 14:05 designed the engine\n" in get(tmp_path, DAY)
     assert call(make_ctx(tmp_path), "get_scope")["scope"] == "Build the engine"
@@ -155,7 +155,7 @@ def test_a_token_is_optional_but_never_ignored(tmp_path: Path) -> None:
     ({"log_body": "<% tp.file.title %>"}, "active-content", "log_body"),
 ])
 def test_what_must_not_be_logged_is_refused_before_any_step(
-    tmp_path: Path, change: Dict[str, Any], code: str, field: str
+    tmp_path: Path, change: dict[str, Any], code: str, field: str
 ) -> None:
     """Code and field are named, and the vault stays as it was."""
     answer = call(make_ctx(tmp_path), "log_session", **{**BUNDLE, **change}, apply=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 import threading
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 from opsfixture import call, get, make_ctx, put, snapshot
@@ -27,7 +27,7 @@ def _folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ids(ctx: Any) -> Dict[str, str]:
+def ids(ctx: Any) -> dict[str, str]:
     """Text -> id of the listed items."""
     return {item["text"]: item["id"] for item in call(ctx, "triage_inbox")["items"]}
 
@@ -57,7 +57,8 @@ def test_code_comments_and_frontmatter_hold_no_items(tmp_path: Path) -> None:
         "---\ntags:\n- a\n---\n\n```\n- in code\n```\n\n<!--\n- hidden\n-->\n\n"
         "- [ ] 2026-11-28: a task\n  - nested\n\n    - deeper\n"
     ))
-    assert [item["text"] for item in call(make_ctx(tmp_path), "triage_inbox")["items"]] == ["a task", "nested", "deeper"]
+    items = call(make_ctx(tmp_path), "triage_inbox")["items"]
+    assert [item["text"] for item in items] == ["a task", "nested", "deeper"]
 
 
 def test_exact_repeats_have_numbered_ids(tmp_path: Path) -> None:
@@ -199,7 +200,8 @@ def test_a_gate_inside_a_plan_stops_only_its_own_item(folder: Path) -> None:
     put(folder, "resources/people/ada-lovelace.md", "---\ntype: person\ntitle: Ada Lovelace\n---\n\n# Ada Lovelace\n")
     ctx = make_ctx(folder)
     proposals = [
-        {"line": "Ada Lovelace wrote the first program", "action": "capture", "kind": "person", "title": "Ada Lovelace"},
+        {"line": "Ada Lovelace wrote the first program", "action": "capture", "kind": "person",
+         "title": "Ada Lovelace"},
         {"line": "call the harbour office", "action": "discard"},
     ]
     plan = call(ctx, "triage_inbox", proposals=proposals)["plan"]
@@ -233,7 +235,8 @@ def test_one_bad_item_says_why_and_the_rest_is_done(folder: Path) -> None:
 
 def test_when_nothing_could_be_done_the_answer_is_no_success(folder: Path) -> None:
     """A batch whose every item failed answers like its first item, with all results beside it."""
-    answer = call(make_ctx(folder), "triage_inbox", apply=True, proposals=[{"line": "no such line", "action": "discard"}])
+    proposals = [{"line": "no such line", "action": "discard"}]
+    answer = call(make_ctx(folder), "triage_inbox", apply=True, proposals=proposals)
     assert (answer["ok"], answer["code"]) == (False, "not-found")
     assert answer["results"][0]["code"] == "not-found"
 
@@ -247,7 +250,7 @@ def test_when_nothing_could_be_done_the_answer_is_no_success(folder: Path) -> No
     ({"line": "x", "action": "burn"}, "proposals[0].action"),
     ({"line": "x", "action": "append", "path": "../x"}, "proposals[0].path"),
 ])
-def test_a_proposal_that_lacks_something_is_refused_by_field(folder: Path, proposal: Dict[str, str], field: str) -> None:
+def test_an_incomplete_proposal_is_refused_by_field(folder: Path, proposal: dict[str, str], field: str) -> None:
     """The whole call is refused before anything is looked at."""
     before = snapshot(folder)
     answer = call(make_ctx(folder), "triage_inbox", proposals=[proposal], apply=True)
@@ -280,7 +283,8 @@ def test_a_later_proposal_may_use_the_note_an_earlier_one_makes(folder: Path) ->
     """The plan knows notes that do not exist yet, and applying does what it says."""
     ctx = make_ctx(folder)
     proposals = [
-        {"line": "Ada Lovelace wrote the first program", "action": "capture", "kind": "person", "title": "Ada Lovelace"},
+        {"line": "Ada Lovelace wrote the first program", "action": "capture", "kind": "person",
+         "title": "Ada Lovelace"},
         {"line": "call the harbour office", "action": "append", "path": "Ada Lovelace"},
     ]
     plan = call(ctx, "triage_inbox", proposals=proposals)["plan"]

@@ -18,7 +18,7 @@ from echo_edits import read_text
 
 AGING_DAYS = 7
 """Age in days beyond which an item counts as aging (spec 3.4)."""
-SHOWN_CHARS = 500
+SHOWN_CHARS = 300
 """Longest text of one item in a listing."""
 
 _NO_BULLET = frozenset({FRONT, FENCE, CODE, INDENTED, RAW})
