@@ -23,6 +23,8 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
+# What `fold` makes a blank of, for the common case of a plain name.
+_ASCII_BLANKS = {code: " " for code in range(128) if unicodedata.category(chr(code))[0] in "PC"}
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _TAGS = re.compile("[\U000e0000-\U000e007f]")
 _FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{1,8}\U000e007f")
@@ -61,6 +63,9 @@ def fold(text: str) -> str:
     Runs of punctuation and white space become one space, ends are trimmed; a text of punctuation alone keeps it,
     so that "?" and "!" stay two names. `#` behind a letter stays: C# is not C.
     """
+    if text.isascii() and "#" not in text:
+        plain = text.casefold()
+        return " ".join(plain.translate(_ASCII_BLANKS).split()) or " ".join(plain.split())
     compatible = _fold_latin(unicodedata.normalize("NFKC", text))
     kept: list[str] = []
     for char in _INVISIBLE.sub("", compatible):
@@ -75,6 +80,8 @@ def fold(text: str) -> str:
 
 def name_keys(text: str) -> frozenset[str]:
     """Every key a name is entered under: `fold`, and the second German spelling (ü as u and as ue)."""
+    if text.isascii():
+        return frozenset((fold(text),)) - {""}
     german = unicodedata.normalize("NFKC", text).casefold()
     german = unicodedata.normalize("NFC", german).translate(_GERMAN)
     return frozenset(key for key in (fold(text), fold(german)) if key)
