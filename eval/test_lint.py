@@ -111,9 +111,10 @@ def test_a_status_or_domain_that_differs_from_the_folder_is_found() -> None:
 
 
 def test_links_that_lead_nowhere_or_to_several_are_found() -> None:
-    """Attachments, headings, own headings, code and templates are no broken links."""
+    """Attachments, folders, headings, own headings, code and templates are no broken links."""
     files = {
         "Diary/a.md": b"[[nobody]] [[ada#Life]] [[#Here]] ![[pic.png]] `[[code]]` [w](https://x.org/y.md) [[twin]]",
+        "Diary/b.md": b"[f](../projects/active) [g](/projects/) [h](./)",
         "Diary/pic.png": b"x", "x/twin.md": b"1", "y/twin.md": b"2",
         "journal/templates/day.md": b"[[{{date}}]]",
     }

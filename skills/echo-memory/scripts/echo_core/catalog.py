@@ -64,6 +64,18 @@ class Catalog:
         """Whether the last refresh saw this file, note or not."""
         return path in self._tables.records or path in self._tables.others
 
+    def folders(self) -> Set[str]:
+        """Every folder that holds a file, directly or further down."""
+        with self._tables.lock:
+            files = [*self._tables.records, *self._tables.others]
+        found: Set[str] = set()
+        for path in files:
+            folder = path.rpartition("/")[0]
+            while folder and folder not in found:
+                found.add(folder)
+                folder = folder.rpartition("/")[0]
+        return found
+
     def backlinks(self, path: str) -> List[str]:
         """The notes that link to `path`, in path order, itself left out."""
         with self._tables.lock:

@@ -31,8 +31,7 @@ class Scope(NamedTuple):
         """Link target as written -> what it means (a path, several, None), each distinct target of a note once."""
         found = self.meanings.get(note.path)
         if found is None:
-            # A link that ends in "/" is to a folder, which the catalog does not keep.
-            targets = [target for target in dict.fromkeys(note.links) if target and not target.endswith("/")]
+            targets = [target for target in dict.fromkeys(note.links) if target]
             found = {target: self.catalog.resolve_link(target, note.path) for target in targets}
             self.meanings[note.path] = found
         return found

@@ -1,6 +1,7 @@
 """Lint checks that look at notes together: links, duplicates, the index, the inbox, unreadable places (spec 3.4)."""
 from __future__ import annotations
 
+import posixpath
 import re
 from datetime import date
 from typing import Dict, Iterator, List, Set, Tuple
@@ -27,12 +28,20 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def broken_link(scope: Scope) -> Iterator[Finding]:
-    """Links that name no file of the vault; templates hold placeholders and are left out."""
+    """Links that name no file or folder of the vault; templates hold placeholders and are left out."""
+    folders = scope.catalog.folders()
     for note in scope.notes:
         if not note.path.startswith(TEMPLATES):
             for target, meaning in scope.links_of(note).items():
-                if meaning is None:
+                if meaning is None and _place(target, note.path) not in folders:
                     yield finding("broken-link", note.path, f"no file is called {_shown(target)}")
+
+
+def _place(target: str, from_path: str) -> str:
+    """The folder a link target may mean: from the root, or from the linking note's folder."""
+    if target.startswith("."):
+        target = posixpath.normpath(posixpath.join(from_path.rpartition("/")[0], target))
+    return target.strip("/")
 
 
 def ambiguous_link(scope: Scope) -> Iterator[Finding]:
