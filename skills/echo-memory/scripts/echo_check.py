@@ -2,19 +2,16 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Optional
 
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, ok
 from echo_core.clock import Clock
-from echo_core.errors import EchoError, InvalidArgument, NotFound
+from echo_core.errors import EchoError, InvalidArgument
 from echo_offline import CliContext
+from echo_session_logs import session_logs
 
-SESSIONS = "_agent/sessions"
 FILE = "last-load"
 REMINDER = "ECHO: this session has no log yet. Before it ends, write one with echo_log_session or `session-end`."
-
-_STAMP = re.compile(r"(\d{4}-\d\d-\d\d-\d{4})-.+\.md")
 
 
 def record_load(state_dir: str, clock: Clock) -> None:
@@ -35,21 +32,13 @@ def check_session_op(*, ctx: CliContext) -> Envelope:
     """
     since = _loaded(ctx.state_dir, ctx.clock) or f"{ctx.clock.day()}-0000"
     try:
-        newest = max(_stamps(ctx), default="")
+        logs = session_logs(ctx)
     except EchoError:
         return ok("unknown")
+    newest = logs[-1].stamp if logs else ""
     if newest >= since:
         return ok("logged", newest=newest)
     return ok("reminder", reminder=REMINDER)
-
-
-def _stamps(ctx: OpContext) -> "list[str]":
-    """The time stamps in the names of all session logs."""
-    try:
-        names = ctx.vault.list_folder(SESSIONS).files
-    except NotFound:
-        return []
-    return [match.group(1) for match in map(_STAMP.fullmatch, names) if match]
 
 
 def _loaded(state_dir: str, clock: Clock) -> Optional[str]:

@@ -21,6 +21,11 @@ class SessionLog(NamedTuple):
     at: datetime
     slug: str
 
+    @property
+    def stamp(self) -> str:
+        """The stamp in its name, `2026-11-30-1405`; sorts by wall time."""
+        return self.path[len(FOLDER) + 1:][:15]
+
 
 def session_logs(ctx: OpContext) -> List[SessionLog]:
     """All session logs, oldest first; files with other names are left out. Raises vault errors."""
