@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import watchfiles
 from echo_core.errors import EchoError, VaultUnreachable
 
 from echo_mcp import logs
@@ -21,6 +22,7 @@ LINT_S = 600.0
 """Seconds between two countings of findings, when the notes have changed."""
 BREATH = 4.0
 """Rest after a refresh, in multiples of the time it took, so that a busy folder does not take a core."""
+WATCH_RETRY_S = 30.0
 FREE_BYTES = 1024 * 1024
 """The state folder counts as full below this."""
 
@@ -68,28 +70,46 @@ class Refresher:
         self._refresh = refresh
         self._count = count
         self._health = health
-        self._first = threading.Event()
+        self._tried = threading.Event()
+        self._failure: EchoError | None = None
         self._counted = 0.0
         self._changed = True
         self.thread = Repeated("refresh", self._run, ttl_s)
 
     def wait(self, timeout_s: float) -> None:
-        """Return once the notes have been read for the first time. Raises VaultUnreachable after `timeout_s`."""
-        if not self._first.is_set() and not self._first.wait(timeout_s):
+        """Return once the notes have been read for the first time; later return at once, whatever the vault does.
+
+        timeout_s: how long to wait, 0 to return while they are being read. Raises VaultUnreachable when it takes
+        longer, and the vault's error when they could never be read.
+        """
+        if self._health.index_ready:
+            return
+        if not self._tried.wait(timeout_s) and timeout_s:
             raise VaultUnreachable(
                 "the notes are still being read for the first time", hint="Try again in a few seconds.",
                 reason="starting",
             )
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    def retry(self) -> None:
+        """The vault answers (again): read it now if the last time failed."""
+        if self._failure is not None:
+            self.thread.wake()
 
     def _run(self) -> None:
         try:
             self._changed = self._refresh() or self._changed
         except EchoError as failure:
+            self._failure = failure
+            self._tried.set()
             logs.event("refresh-failed", logging.WARNING, code=failure.code)
             return
+        first = not self._health.index_ready
+        self._failure = None
         self._health.refreshed()
-        if not self._first.is_set():
-            self._first.set()
+        self._tried.set()
+        if first:
             logs.event("index-ready")
         if self._changed and (not self._counted or time.monotonic() - self._counted > LINT_S):
             self._counted, self._changed = time.monotonic(), False
@@ -97,8 +117,11 @@ class Refresher:
                 self._health.found(self._count())
 
 
-def probe(check: Callable[[], None], state_dir: str, health: Health) -> Repeated:
-    """The daemon that asks the vault whether it answers, at most once each PROBE_S, and looks at the state folder."""
+def probe(check: Callable[[], None], state_dir: str, health: Health, answered: Callable[[], None]) -> Repeated:
+    """The daemon that asks the vault whether it answers, once each PROBE_S, and looks at the state folder.
+
+    check: raises the vault's errors. answered: called after each probe that went well.
+    """
 
     def once() -> None:
         health.probe_begins()
@@ -108,6 +131,8 @@ def probe(check: Callable[[], None], state_dir: str, health: Health) -> Repeated
         except EchoError as error:
             failure = error
         health.probed(failure, disk_usable(state_dir))
+        if failure is None:
+            answered()
 
     return Repeated("probe", once, PROBE_S)
 
@@ -121,24 +146,25 @@ def disk_usable(folder: str) -> bool:
     return os.access(folder, os.W_OK) and (free is None or free.f_bavail * free.f_frsize >= FREE_BYTES)
 
 
-def watch(folder: str, on_change: Callable[[], None], stop: threading.Event) -> threading.Thread:
-    """A daemon that calls `on_change` when something under `folder` changes; it gives up quietly where it cannot."""
+def watch(folder: str, on_change: Callable[[], None], stop: threading.Event) -> None:
+    """Start a daemon that calls `on_change` when something under `folder` changes.
+
+    Where watching fails (no such folder, no watches left) it tries again every WATCH_RETRY_S; the walk is the floor.
+    """
 
     def run() -> None:
-        import watchfiles
+        while not stop.is_set():
+            try:
+                for _ in watchfiles.watch(
+                    folder, watch_filter=_visible, stop_event=stop, raise_interrupt=False,
+                    ignore_permission_denied=True, step=20, debounce=200, rust_timeout=1000,
+                ):
+                    on_change()
+            except (OSError, RuntimeError) as failure:
+                logs.event("watch-failed", exception=type(failure).__name__)
+            stop.wait(WATCH_RETRY_S)
 
-        try:
-            for _ in watchfiles.watch(
-                folder, watch_filter=_visible, stop_event=stop, raise_interrupt=False, ignore_permission_denied=True,
-                step=20, debounce=200, rust_timeout=1000,
-            ):
-                on_change()
-        except (OSError, RuntimeError) as failure:
-            logs.event("watch-failed", logging.WARNING, exception=type(failure).__name__)
-
-    thread = threading.Thread(target=run, name="watch", daemon=True)
-    thread.start()
-    return thread
+    threading.Thread(target=run, name="watch", daemon=True).start()
 
 
 def _visible(_: object, path: str) -> bool:

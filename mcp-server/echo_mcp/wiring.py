@@ -80,7 +80,7 @@ class Background:
         self._vault = settings.vault
         self._stop = threading.Event()
         self.refresher = jobs.Refresher(lambda: _refresh(ctx), lambda: _findings(ctx), health, settings.index_ttl_s)
-        self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health)
+        self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health, self.refresher.retry)
 
     def start(self) -> None:
         """Start all threads; the notes are read behind, calls that need them wait."""
@@ -101,6 +101,7 @@ def build(settings: Settings) -> Parts:
     ctx = build_context(
         settings.vault, settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
+        facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"),
     )
     health = Health()
     background = Background(ctx, settings, health)
@@ -113,7 +114,9 @@ def build(settings: Settings) -> Parts:
     }
     toolsets: list[Toolset] = []
     if "memory" in settings.toolsets:
-        toolsets.append(MemoryToolset(ctx, settings.core_only, settings.read_only))
+        # Recall answers from what has been read so far and says how much that is.
+        eager = dataclasses.replace(ctx, refresh=lambda: background.refresher.wait(0))
+        toolsets.append(MemoryToolset(ctx, eager, settings.core_only, settings.read_only))
     for toolset in toolsets:
         toolset.register_tools(registry)
     return Parts(settings, ctx, registry, health, McpDoor(registry), toolsets, background)
@@ -155,7 +158,9 @@ def prepare_state(folder: str) -> None:
 
 def _refresh(ctx: OpContext) -> bool:
     """Bring catalog and search index up to the vault; whether anything changed."""
+    ctx.feed.listen()
     changes = ctx.catalog.refresh()
+    ctx.feed.catch_up()
     return bool(changes.added or changes.changed or changes.removed)
 
 

@@ -53,12 +53,19 @@ PROMPTS = (
 
 
 class MemoryToolset:
-    """The operator's notes as tools. core_only: the six tools of the core profile; read_only: none that writes."""
+    """The operator's notes as tools.
+
+    eager: a context that does not wait for the first reading of the notes, for recall. core_only: just the core
+    profile's tools; read_only: none that writes.
+    """
 
     name = "memory"
 
-    def __init__(self, ctx: OpContext, core_only: bool = False, read_only: bool = False) -> None:
+    def __init__(
+        self, ctx: OpContext, eager: OpContext, core_only: bool = False, read_only: bool = False
+    ) -> None:
         self._ctx = ctx
+        self._eager = eager
         self._core_only = core_only
         self._read_only = read_only
 
@@ -99,7 +106,7 @@ class MemoryToolset:
         )
 
     def _run(self, tool: echo_tools.Tool, arguments: Arguments) -> Envelope:
-        return echo_tools.run(tool, arguments, self._ctx)
+        return echo_tools.run(tool, arguments, self._eager if tool.name == "echo_recall" else self._ctx)
 
     def _note(self, path: str) -> Envelope:
         return self._run(echo_tools.BY_NAME["echo_get_note"], {"path": path, "max_chars": READ_CHARS})
