@@ -219,9 +219,12 @@ class FolderVault(Vault):
             place = self._place_to_write(LOCK_FILE, make=True)
         with place, self._translating(LOCK_FILE):
             try:
-                return place.folder.open(place.name, os.O_RDWR | os.O_CREAT)
+                fd = place.folder.open(place.name, os.O_RDWR | os.O_CREAT)
             except PermissionError:
                 return place.folder.open(place.name, os.O_RDONLY)
+            if place.facts is None:
+                folder_write.dress(fd, place)
+            return fd
 
     def _is_lock_file(self, fd: int) -> bool:
         try:

@@ -45,7 +45,7 @@ def replace(place: Place, data: bytes, expected: Optional[bytes], durable: bool)
     try:
         try:
             write_all(fd, data)
-            _dress(fd, place)
+            dress(fd, place)
             if durable:
                 sync(fd)
         finally:
@@ -74,6 +74,22 @@ def move(old: Place, new: Place, same: bool) -> bool:
     new.folder.sync()
     old.folder.sync()
     return True
+
+
+def dress(fd: int, place: Place) -> None:
+    """Give the temp file the mode, owner and attributes of the file it replaces; a new one its folder's owner."""
+    if sys.platform == "win32":
+        return
+    facts = place.folder.facts() if place.facts is None else place.facts
+    if ROOT:
+        os.fchown(fd, facts.st_uid, facts.st_gid)
+    if place.facts is None:
+        return
+    with contextlib.suppress(PermissionError):  # a group we are not in cannot be kept
+        if os.fstat(fd).st_gid != facts.st_gid:
+            os.fchown(fd, -1, facts.st_gid)
+    _copy_attributes(place, fd)
+    os.fchmod(fd, stat.S_IMODE(facts.st_mode))
 
 
 def _second_name(source: OpenFolder, name: str, target: OpenFolder, new_name: str) -> bool:
@@ -119,22 +135,6 @@ def _swap(place: Place, temp: str, expected: bytes) -> bool:
     else:
         place.folder.unlink(temp)
     return unchanged
-
-
-def _dress(fd: int, place: Place) -> None:
-    """Give the temp file the mode, owner and attributes of the file it replaces; a new one its folder's owner."""
-    if sys.platform == "win32":
-        return
-    facts = place.folder.facts() if place.facts is None else place.facts
-    if ROOT:
-        os.fchown(fd, facts.st_uid, facts.st_gid)
-    if place.facts is None:
-        return
-    with contextlib.suppress(PermissionError):  # a group we are not in cannot be kept
-        if os.fstat(fd).st_gid != facts.st_gid:
-            os.fchown(fd, -1, facts.st_gid)
-    _copy_attributes(place, fd)
-    os.fchmod(fd, stat.S_IMODE(facts.st_mode))
 
 
 def _copy_attributes(place: Place, fd: int) -> None:
