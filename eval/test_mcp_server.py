@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import echo_tools
 import pytest
+from echo_mcp.toolsets.memory import INSTRUCTIONS, PROMPTS
 from jsonschema import Draft202012Validator
 from serverproc import LEGACY, MODERN, TOKEN, Server, environment, running_server
-
-import echo_tools
-from echo_mcp.toolsets.memory import INSTRUCTIONS, PROMPTS
 
 CORE = {"echo_load", "echo_recall", "echo_capture", "echo_triage_inbox", "echo_log_session", "echo_health"}
 READS = {tool.name for tool in echo_tools.TOOLS if tool.reads}

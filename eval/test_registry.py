@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from fakeserver import echo_back, fill, tool
-
 from echo_mcp import outcomes
 from echo_mcp.registry import Registry, schema_size
+from fakeserver import echo_back, fill, tool
 
 Handler = Callable[[Mapping[str, Any]], dict[str, Any]]
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from serverproc import Server, running_server
-
 from echo_core.errors import DECISIONS, ERRORS
 from echo_mcp.outcomes import rest_answer
+from serverproc import Server, running_server
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from serverproc import TOKEN, environment
-
 from echo_mcp.settings import EXAMPLE_TOKENS, SETTINGS, Settings, SettingsFault, load
+from serverproc import TOKEN, environment
 
 CANARY = "canary4711"
 
@@ -107,7 +106,8 @@ def test_stdio_and_run_need_less(tmp_path: Path) -> None:
     """stdio has no door to guard; `run` makes vault and token in its state folder."""
     no_token = good(tmp_path)
     del no_token["ECHO_MCP_TOKEN"]
-    assert faults(no_token) and not faults(no_token, http=False)
+    assert faults(no_token)
+    assert not faults(no_token, http=False)
     bare = load({"ECHO_STATE_DIR": str(tmp_path)}, embedded=True)
     assert (bare.vault, bare.token) == (str(tmp_path / "vault"), "")
 
