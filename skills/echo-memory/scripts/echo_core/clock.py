@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -165,8 +166,6 @@ def period_of(kind: str, day: date) -> Period:
         raise InvalidArgument(f"period must be one of {', '.join(FOLDERS)}", field="period")
     first = date(day.year, (day.month - 1) // months * months + 1, 1)
     end_month = first.month + months - 1
-    last = (date(day.year, end_month, 28) + timedelta(days=4)).replace(day=1) if end_month < 12 else None
+    last = date(day.year, end_month, monthrange(day.year, end_month)[1])
     names = {"month": f"-{day.month:02}", "quarter": f"-Q{(day.month + 2) // 3}", "year": ""}
-    return Period(
-        f"{day.year:04}{names[kind]}", kind, first, last - timedelta(days=1) if last else date(day.year, 12, 31)
-    )
+    return Period(f"{day.year:04}{names[kind]}", kind, first, last)

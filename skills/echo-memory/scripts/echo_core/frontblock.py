@@ -15,7 +15,8 @@ _OPENING = re.compile("\ufeff?---[ \t]*(\r\n|\r|\n|$)")
 _CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\r|\n|$)")
 _KEY_LIKE = re.compile(r"[ \t]*(?:\"[^\"\r\n]+\"|'[^'\r\n]+'|[^\s:#\-][^:\r\n]*)[ \t]*:(?:[ \t\r\n]|$)")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
-_BLANK = re.compile(r"[ \t]*(?:[\r\n]|$)")
+_BLANK = re.compile(r"[ \t]*(?:\r\n|\r|\n|$)")
+_COMMENT_OR_BLANK = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\r|\n|$)")
 
 
 class Problem(NamedTuple):
@@ -68,30 +69,31 @@ def split(text: str) -> Block | None:
         return None
     start = 1 if text[0] == "\ufeff" else 0
     content, eol = opening.end(), opening.group(1) or "\n"
-    first = _skip_blank(text, content)
+    first = _skip(_BLANK, text, content)
     closing = _CLOSING.search(text, content, content + MAX_BLOCK)
     if closing is None:
         if not _KEY_LIKE.match(text, first):
             return None
         return Block(start, content, len(text), len(text), eol, False)
-    if first > content and first < closing.start() and not _starts_block(text, first):
+    if first > content and not _starts_block(text, first, closing.start()):
         return None
     return Block(start, content, closing.start(), closing.end(), eol, True)
 
 
-def _skip_blank(text: str, at: int) -> int:
-    """The start of the first line at or after `at` that is not blank."""
+def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """The start of the first line at or after `at` that `pattern` does not match."""
     while at < len(text):
-        match = _BLANK.match(text, at)
+        match = pattern.match(text, at)
         if match is None or match.end() == at:
             return at
         at = match.end()
     return at
 
 
-def _starts_block(text: str, first: int) -> bool:
-    """Whether the first line after blank ones is a property or a comment, rather than prose below a thematic break."""
-    return text[first] in "#{" or _KEY_LIKE.match(text, first) is not None
+def _starts_block(text: str, first: int, end: int) -> bool:
+    """Whether what follows blank lines below the opening is properties, rather than prose below a thematic break."""
+    first = _skip(_COMMENT_OR_BLANK, text, first)
+    return first >= end or text[first] == "{" or _KEY_LIKE.match(text, first) is not None
 
 
 def parse(text: str) -> Frontmatter:
@@ -102,7 +104,7 @@ def parse(text: str) -> Frontmatter:
     front = Frontmatter(present=True, body_offset=block.end if block.closed else block.start, block=block)
     try:
         if not block.closed:
-            raise Fault(block.start, f"the frontmatter that opens here is not closed by --- within {MAX_BLOCK} characters")
+            raise Fault(block.start, f"no --- closes this frontmatter within {MAX_BLOCK} characters")
         values, entries = BlockReader(text, block.content, block.content_end).root()
     except Fault as fault:
         front.malformed = _problem(text, fault)

@@ -49,14 +49,14 @@ def set_key(text: str, key: str, value: Any) -> str:
     and InvalidArgument where a map stands (`wanted`: map) or the value cannot be a property.
     """
     front = _editable(text)
-    _check(key, value)
     entry = _entry(front, key)
+    if entry is not None and value is not None and same(entry.node.value, value):
+        return text
+    _check(key, value)
     if entry is None:
         return text if value is None else _checked(front, add_key(text, front, key, value), key, value)
     if value is None:
         return _checked(front, remove(text, entry), key, None)
-    if same(entry.node.value, value):
-        return text
     if isinstance(entry.node.value, dict):
         raise InvalidArgument(f"{key} holds a map, which this value cannot replace", field=key, wanted="map")
     return _checked(front, replace(text, entry, value), key, value)

@@ -16,6 +16,7 @@ from echo_core.text import one_line
 RELATED = "Related"
 _LINE_END = re.compile("\r\n?|\n")
 _WIKILINK = re.compile(r"!?\[\[([^\]|#]*)[^\]]*\]\]")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _CLOSING_HASHES = re.compile(r"(^|\s)(#+)$")
 
 
@@ -23,9 +24,9 @@ _CLOSING_HASHES = re.compile(r"(^|\s)(#+)$")
 class NoteFacts:
     """What the catalog, lint and search know of one note; plain JSON values only.
 
-    title: declared, else the first level-1 heading, else the file name. headings: full `A::B` paths in order. sketch: of the
-    body, for notes of a kind only.
-    links: targets as written, without alias and heading. supersedes, superseded_by: targets without brackets.
+    title: declared, else the first level-1 heading, else the file name. headings: full `A::B` paths in order.
+    sketch: of the body, for notes of a kind only. links: targets as written, without alias and heading.
+    supersedes, superseded_by: targets without brackets.
     """
 
     path: str
@@ -56,9 +57,9 @@ def new_note(meta: Mapping[str, Any], title: str, body: str, related: Sequence[s
     join a Related section that `body` already has.
     """
     title = one_line(title)
-    body = _LINE_END.sub("\n", body).strip("\n").rstrip()
+    body = _LINE_END.sub("\n", body).strip("\n")
     parts = [] if _opens_with(body, title) else [f"# {_CLOSING_HASHES.sub(_escaped_hashes, title)}"]
-    if body:
+    if body.strip():
         parts.append(body)
     block = compose(meta)
     text = (f"{block}\n" if block != EMPTY_BLOCK else "") + "\n\n".join(parts) + "\n"
@@ -80,14 +81,21 @@ def _opens_with(body: str, title: str) -> bool:
 
 def _with_related(text: str, related: Sequence[str]) -> str:
     """`text` with the lines under its last level-2 heading Related, which is made when missing."""
-    sections = [found for found in markdown.headings(text) if found.level == 2 and found.title == RELATED]
-    if not sections:
-        return text + f"\n## {RELATED}\n\n" + "".join(f"{line}\n" for line in related)
+    if not _related_sections(text):
+        section_text = f"\n## {RELATED}\n\n" + "".join(f"{line}\n" for line in related)
+        closers = ["", *(f"{fence}\n" for fence in _FENCE.findall(text)), "-->\n"]
+        # A fence or comment that the body leaves open would swallow the section: close it first.
+        closed = (text + closer + section_text for closer in closers)
+        return next((whole for whole in closed if _related_sections(whole)), text + section_text)
     for line in related:
-        section = [found for found in markdown.headings(text) if found.level == 2 and found.title == RELATED][-1]
+        section = _related_sections(text)[-1]
         if not markdown.has_line(text, line, section):
             text = markdown.append_text(text, line, section)
     return text
+
+
+def _related_sections(text: str) -> list[markdown.Heading]:
+    return [found for found in markdown.headings(text) if found.level == 2 and found.title == RELATED]
 
 
 def facts(path: str, text: str) -> NoteFacts:

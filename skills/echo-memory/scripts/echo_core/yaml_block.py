@@ -93,6 +93,9 @@ class BlockReader:
         node = self._value(start, indent, colon_end, in_list=False)
         return Entry(key, at, colon_end, start, node)
 
+    def _is_key(self, at: int) -> bool:
+        return read_key(self.text, at, self.lines.end[self.line]) is not None
+
     def _is_empty(self, at: int) -> bool:
         """Whether nothing but a comment is left of the line from `at`."""
         return at >= self.lines.end[self.line] or (self.text[at] == "#" and self.text[at - 1] in " \t")
@@ -138,7 +141,7 @@ class BlockReader:
             raise Fault(at, f"more than {MAX_DEPTH} levels of nesting")
         if is_dash(self.text, at):
             node = self._list(indent, at)
-        elif read_key(self.text, at, self.lines.end[self.line]) is not None:
+        elif self._is_key(at):
             entries = self._entries(indent, at)
             node = Node({entry.key: entry.node.value for entry in entries}, at, entries[-1].node.end)
         else:
@@ -161,9 +164,8 @@ class BlockReader:
 
     def _item(self, indent: int, dash: int) -> Node:
         at = after_spaces(self.text, dash + 1)
-        column = indent + at - dash
-        if not self._is_empty(at) and (is_dash(self.text, at) or read_key(self.text, at, self.lines.end[self.line]) is not None):
-            return self._nested(column, at, indent)
+        if not self._is_empty(at) and (is_dash(self.text, at) or self._is_key(at)):
+            return self._nested(indent + at - dash, at, indent)
         return self._value(at, indent, dash + 1, in_list=True)
 
     def _inline(self, at: int, parent: int) -> Node:

@@ -113,7 +113,7 @@ def needs_quotes(text: str, flow: bool = False) -> bool:
         return True
     if " #" in text or "\t#" in text or _has_unprintable(text):
         return True
-    if text.startswith(("---", "...")) or (flow and any(char in ",[]{}:" for char in text)):
+    if text.startswith(("---", "...")) or (flow and any(char in ",[]{}:?" for char in text)):
         return True
     return _NUMBER_LIKE.fullmatch(text) is not None or (is_date_like(text) and not _is_iso(text))
 
