@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Optional
 from echo_context import OpContext
 from echo_core.errors import NotFound
 from echo_core.index import EntityIndex, Entry
-from echo_core.kinds import DAY_NOTES, kind_of
+from echo_core.kinds import DAY_NOTES, is_entity, kind_of
 from echo_core.locks import LockHeld
 from echo_core.markdown import append_text, find_heading, has_line, insert_heading
 from echo_core.note import facts, new_note
@@ -114,19 +114,20 @@ def index_notes(ctx: OpContext, paths: List[str], gone: Optional[List[str]] = No
     written and the entry follows with the next index write (spec 2.6); resolution does not depend on it.
     """
     pending = ctx.index.pending
-    pending.update(path for path in paths if kind_of(path))
+    pending.update(path for path in paths if is_entity(path))
+    waiting = sorted(pending)  # one copy: other calls may add theirs meanwhile
 
     def change(index: EntityIndex) -> None:
         for path in gone or []:
             index.remove_path(path)
-        for path in sorted(pending):
+        for path in waiting:
             _put_entry(ctx, index, path)
 
     try:
         ctx.index.update(change)
     except LockHeld as held:
         return [f"the index is locked by {held.holder} until {held.expires}; its entry follows with the next write"]
-    pending.clear()
+    pending.difference_update(waiting)
     return []
 
 
