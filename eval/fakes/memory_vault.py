@@ -27,7 +27,7 @@ class MemoryVault(Vault):
 
     down: raise this from every call, as a vault that is off would. closed: folders that nobody may read.
     before_write: called with the path right before a write compares, the place to play another editor.
-    calls: how often each method was asked, for tests that count.
+    calls: how often each method was asked, for tests that count. now_ns: time of the last write; each adds a second.
     """
 
     def __init__(self, files: Mapping[str, bytes] | None = None) -> None:
@@ -37,7 +37,7 @@ class MemoryVault(Vault):
         self.calls: Counter[str] = Counter()
         self._lock = threading.RLock()
         self._files: dict[str, _File] = {}
-        self._now_ns = START_NS
+        self.now_ns = START_NS
         self._unreadable: list[str] = []
         for path, data in (files or {}).items():
             self.put(path, data)
@@ -45,8 +45,8 @@ class MemoryVault(Vault):
     def put(self, path: str, data: bytes) -> None:
         """Write as a foreign editor would: no compare, no count, and the name exactly as given."""
         with self._lock:
-            self._now_ns += TICK_NS
-            self._files[path] = _File(data, self._now_ns)
+            self.now_ns += TICK_NS
+            self._files[path] = _File(data, self.now_ns)
 
     def remove(self, path: str) -> None:
         """Remove as a foreign editor would."""
