@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 from urllib.parse import quote, unquote
 
-from echo_core.mdinline import INLINE_LINK, WIKI, spans
+from echo_core.mdinline import INLINE_LINK, MATH, WIKI, spans
 from echo_core.mdlines import FRONT
 from echo_core.mdscan import scan
 from echo_core.text import one_line
@@ -44,7 +45,12 @@ def links(text: str) -> List[Link]:
     if "[[" not in text and "](" not in text:
         return []
     found = list(_frontmatter_links(text))
-    for span in spans(text):
+    inline = spans(text)
+    math = sorted((span.start, span.end) for span in inline if span.kind == MATH)
+    for span in inline:
+        before = bisect_right(math, (span.start, len(text))) - 1
+        if before >= 0 and span.start < math[before][1]:
+            continue  # display math may hold whole blocks, `[[1, 2]]` among them
         if span.kind == WIKI:
             found.extend(_wiki(text, span.start, span.end, "body", ""))
         elif span.kind == INLINE_LINK:

@@ -207,6 +207,8 @@ def keeps_surroundings(old: Sequence[Line], new: Sequence[Line], start: int, end
     """Whether every line of `old` before `start` and from `end` on is of the same kind in `new`."""
     above = [line for line in old if line.start < start]
     below = [line for line in old if line.start >= end]
+    while above and above[-1].kind == BLANK:
+        above.pop()  # a line that holds nothing but a byte order mark takes in what is written behind it
     return _shape(new[:len(above)]) == _shape(above) and _shape(new[len(new) - len(below):]) == _shape(below)
 
 

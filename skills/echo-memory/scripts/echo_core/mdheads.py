@@ -9,7 +9,7 @@ import unicodedata
 from typing import Callable, Iterator, List, NamedTuple, Sequence, Tuple
 
 from echo_core.errors import InvalidTarget
-from echo_core.mdlines import ATX, SETEXT, UNDERLINE, Line
+from echo_core.mdlines import ATX, BLANK, SETEXT, TEXT, UNDERLINE, Line
 from echo_core.mdscan import scan
 
 _ATX_MARKS = re.compile(r"\ufeff? {0,3}#{1,6}(?=[ \t]|$)")
@@ -74,15 +74,16 @@ def _section_ends(levels: Sequence[int]) -> List[int]:
 def _found(text: str, lines: Sequence[Line]) -> Iterator[_Found]:
     first = -1  # index of the first line of a setext heading that is being read
     for index, line in enumerate(lines):
-        if line.depth:
+        kind = line.kind
+        if kind in (TEXT, BLANK) or line.depth:
             continue
-        if line.kind == ATX:
+        if kind == ATX:
             level, title = _atx(text[line.start:line.end])
             yield _Found(level, title, line.start, line.stop, index + 1)
-        elif line.kind == SETEXT:
+        elif kind == SETEXT:
             if first < 0:
                 first = index
-        elif line.kind == UNDERLINE:
+        elif kind == UNDERLINE:
             title = " ".join(text[above.start:above.end].strip(" \t\ufeff") for above in lines[first:index])
             level = 1 if text[line.start:line.end].lstrip()[0] == "=" else 2
             yield _Found(level, title, lines[first].start, line.stop, first + 1)
@@ -92,7 +93,10 @@ def _found(text: str, lines: Sequence[Line]) -> Iterator[_Found]:
 def _atx(line: str) -> Tuple[int, str]:
     marks = _ATX_MARKS.match(line)
     size = marks.end() if marks else 0
-    return line.count("#", 0, size), _CLOSING_MARKS.sub("", line[size:].strip(" \t")).strip(" \t")
+    title = line[size:].strip(" \t")
+    if title.endswith("#"):
+        title = _CLOSING_MARKS.sub("", title).strip(" \t")
+    return line.count("#", 0, size), title
 
 
 def section_text(text: str, heading: Heading) -> str:

@@ -6,7 +6,8 @@ is code and a backtick inside a link target is the target's.
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from bisect import bisect_left
+from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 
 from echo_core.mdlines import ATX, HTML, SETEXT, TABLE, TEXT, Line
 from echo_core.mdscan import scan
@@ -16,26 +17,29 @@ CODE_SPAN, WIKI, INLINE_LINK, MARKUP, ADDRESS, MATH, TAG, BRACKETS = (
 
 _MARKDOWN = frozenset((TEXT, TABLE, ATX, SETEXT, HTML))
 
+_START = re.compile(r"[\\`\[\]<{%$:@#]")  # one set of characters: the search passes over plain text at full speed
 _TOKEN = re.compile(
-    r"(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"\\(?P<escape>[!-/:-@\[-`{-~])"
     r"|(?P<ticks>`+)"
-    r"|(?P<wiki>!?\[\[(?:\\[^\r\n]|(?!\]\]|\[\[)[^\r\n\\])+?\]\])"
-    r"|(?P<markup><!--[\s\S]*?-->|<%[\s\S]*?%>|</?[A-Za-z][^<>]*>|<[A-Za-z][A-Za-z0-9+.-]+:[^<>\s]*>"
-    r"|<[^<>@\s]+@[^<>\s]+>|\{\{[^{}]*\}\})"
-    r"|(?P<comment>%%)"
-    r"|(?P<display>\$\$)"
-    r"|(?P<math>\$(?=[^\s$])(?:\\[^\r\n]|[^\\$\r\n])*?(?<=[^\s\\])\$(?!\d))"
-    r"|(?P<open>!?\[)"
+    r"|(?P<wiki>\[\[(?:\\[^\r\n]|(?!\]\]|\[\[)[^\r\n\\])+?\]\])"
+    r"|(?P<open>\[)"
     r"|(?P<close>\])"
-    r"|(?P<address>(?<![\w])(?:[A-Za-z][A-Za-z0-9+.-]*://|www\.|mailto:)[^\s<>\]]+|[\w.+-]+@[\w-]+\.[\w.-]+)"
-    r"|(?P<tag>(?<![^\s(\[])#[^\s#,;.:!?()\[\]{}'\"]+)"
+    r"|(?P<until><!--|<%)"
+    r"|(?P<markup></?[A-Za-z][^<>]*>|\{\{[^{}]*\}\})"
+    r"|(?P<toggle>%%|\$\$)"
+    r"|(?P<math>\$(?=[^\s$])(?:\\[^\r\n]|[^\\$\r\n])*(?<=[^\s\\])\$(?!\d))"
+    r"|(?P<address>://[^\s<>\]]+|@[\w-]+\.[\w.-]+)"
+    r"|(?P<tag>#[^\s#,;.:!?()\[\]{}'\"]+)"
 )
-_INTERESTING = re.compile(r"[\\`\[<%$\]@#{]|://|www\.|mailto:")
+_WWW = re.compile(r"\bwww\.[^\s<>\]]+")
+_BEFORE_ADDRESS = re.compile(r"[\w.+-]*\Z")
+_TICKS = re.compile("`+")
+_UNTIL = {"<!--": "-->", "<%": "%>"}
 _DESTINATION = re.compile(
-    r"\([ \t]*(?P<dest><(?:\\[^\r\n]|[^<>\\\r\n])*>|(?:\\[!-/:-@\[-`{-~]|[^\s()\\<]|\\(?![!-/:-@\[-`{-~])"
+    r"\(\s{0,9}(?P<dest><(?:\\[^\r\n]|[^<>\\\r\n])*>|(?:\\[!-/:-@\[-`{-~]|[^\s()\\<]|\\(?![!-/:-@\[-`{-~])"
     r"|\((?:\\.|[^\s()\\])*\))(?:\\[!-/:-@\[-`{-~]|[^\s()\\]|\\(?![!-/:-@\[-`{-~])|\((?:\\.|[^\s()\\])*\))*|)"
-    r"(?:\s+(?:\"(?:\\[\s\S]|[^\"\\])*\"|'(?:\\[\s\S]|[^'\\])*'|\((?:\\[\s\S]|[^()\\])*\)))?\s*\)")
-_REFERENCE = re.compile(r"\[[^\[\]]*\]")
+    r"(?:\s{1,9}(?:\"(?:\\[\s\S]|[^\"\\]){0,1000}\"|'(?:\\[\s\S]|[^'\\]){0,1000}'|\((?:\\[\s\S]|[^()\\]){0,1000}\)))?\s{0,9}\)")
+_REFERENCE = re.compile(r"\[[^\[\]]{0,1000}\]")
 
 
 class Span(NamedTuple):
@@ -53,7 +57,7 @@ def spans(text: str) -> List[Span]:
     result: List[Span] = []
     carried = _Carried()
     for start, end, _ in blocks(text):
-        if _INTERESTING.search(text, start, end):
+        if _START.search(text, start, end):
             result.extend(_Reader(text, start, end, carried).read())
     return result + carried.spans
 
@@ -73,7 +77,7 @@ def blocks(text: str) -> Iterator[Tuple[int, int, str]]:
 
 def prose_spans(text: str) -> List[Tuple[int, int]]:
     """Where ordinary prose stands: not code, links, addresses, tags, headings, tables, HTML, comments or math."""
-    taken = sorted((span.start, span.end) for span in spans(text))
+    taken = sorted([(span.start, span.end) for span in spans(text)] + [found.span() for found in _WWW.finditer(text)])
     result: List[Tuple[int, int]] = []
     first = 0
     for start, end, kind in blocks(text):
@@ -115,42 +119,76 @@ class _Reader:
         self.text, self.start, self.end, self.carried = text, start, end, carried
         self.found: List[Span] = []
         self.brackets: List[int] = []
-        self.unclosed_ticks: Dict[int, bool] = {}
+        self.runs: Dict[int, List[int]] = {}  # backtick runs of the block: length -> where they start
+        self.unclosed: Set[str] = set()  # marks that have no end in the rest of the block: not to be sought again
 
     def read(self) -> List[Span]:
         """The block's constructs."""
         pos = self.start
         while True:
-            match = _TOKEN.search(self.text, pos, self.end)
-            if not match:
+            start = _START.search(self.text, pos, self.end)
+            if not start:
                 return self.found
+            match = _TOKEN.match(self.text, start.start(), self.end)
+            if not match:
+                pos = start.end()
+                continue
             pos = match.end()
-            kind = match.lastgroup
+            kind = match.lastgroup or ""
             if kind == "ticks":
                 pos = self.code(match.start(), pos)
-            elif kind == "wiki":
-                self.found.append(Span(WIKI, match.start(), pos))
-            elif kind in ("comment", "display"):
+            elif kind == "until":
+                pos = self.until(match.group(), match.start(), pos)
+            elif kind == "toggle":
                 self.carried.toggle(match.group(), match.start(), pos)
             elif kind == "open":
-                self.brackets.append(match.start())
+                self.brackets.append(self.with_bang(match.start()))
+            elif kind == "wiki":
+                self.found.append(Span(WIKI, self.with_bang(match.start()), pos))
             elif kind == "close":
                 pos = self.close(pos)
+            elif kind == "address":
+                self.address(match.start(), pos)
+            elif kind == "tag":
+                before = self.text[match.start() - 1] if match.start() > self.start else " "
+                if before.isspace() or before in "([":
+                    self.found.append(Span(TAG, match.start(), pos))
             elif kind != "escape":
-                name = {"markup": MARKUP, "math": MATH, "address": ADDRESS, "tag": TAG}[str(kind)]
-                self.found.append(Span(name, match.start(), pos))
+                self.found.append(Span(kind, match.start(), pos))
+
+    def with_bang(self, start: int) -> int:
+        """Where a link that opens at `start` begins: one before, when an unescaped `!` makes it an embed."""
+        bang = start > self.start and self.text[start - 1] == "!"
+        return start - 1 if bang and (start - 1 == self.start or self.text[start - 2] != "\\") else start
 
     def code(self, start: int, pos: int) -> int:
-        """Notes a code span that opens at `start`; returns where to read on."""
+        """Notes a code span that opens at `start`, when it is closed in this block; returns where to read on."""
+        if not self.runs:
+            for run in _TICKS.finditer(self.text, self.start, self.end):
+                self.runs.setdefault(run.end() - run.start(), []).append(run.start())
         size = pos - start
-        if size in self.unclosed_ticks:
+        same = self.runs.get(size, [])  # empty after an escaped backtick, which shortens its run
+        at = bisect_left(same, pos)
+        if at == len(same):
             return pos
-        closing = re.compile(r"(?<!`)`{%d}(?!`)" % size).search(self.text, pos, self.end)
-        if not closing:
-            self.unclosed_ticks[size] = True
+        self.found.append(Span(CODE_SPAN, start, same[at] + size))
+        return same[at] + size
+
+    def until(self, mark: str, start: int, pos: int) -> int:
+        """Notes a comment or template that opens at `start`, if this block closes it; returns where to read on."""
+        end = -1 if mark in self.unclosed else self.text.find(_UNTIL[mark], pos, self.end)
+        if end < 0:
+            self.unclosed.add(mark)
             return pos
-        self.found.append(Span(CODE_SPAN, start, closing.end()))
-        return closing.end()
+        self.found.append(Span(MARKUP, start, end + len(_UNTIL[mark])))
+        return end + len(_UNTIL[mark])
+
+    def address(self, start: int, end: int) -> None:
+        """Notes a web or mail address, with the scheme or the name before what was found from `start` on."""
+        head = _BEFORE_ADDRESS.search(self.text[max(self.start, start - 64):start])
+        size = len(head.group()) if head else 0
+        if size:
+            self.found.append(Span(ADDRESS, start - size, end))
 
     def close(self, pos: int) -> int:
         """Notes what a closing bracket before `pos` ends; returns where to read on."""

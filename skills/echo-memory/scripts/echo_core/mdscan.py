@@ -33,7 +33,7 @@ def _scan(text: str, body: int) -> Tuple[Line, ...]:
     scanner = Scanner()
     for start, end, stop in split_lines(text):
         if start < body:
-            scanner.lines.append([start, end, stop, FRONT, 0, 0, 0])
+            scanner.lines.append((start, end, stop, FRONT, 0, 0, 0))
         else:
             scanner.feed(text[start + (start == 0 and text[0] == "\ufeff"):end], start, end, stop)
-    return tuple(Line(*fields) for fields in scanner.lines)
+    return tuple(map(Line._make, scanner.lines))

@@ -5,12 +5,14 @@ inline markup is the business of `echo_core.mdinline`.
 """
 from __future__ import annotations
 
-from typing import Any, List, Optional, Pattern, Tuple
+from typing import List, Optional, Pattern, Tuple
 
 from echo_core import mdsyntax
 from echo_core.mdlines import ATX, BLANK, CODE, FENCE, GAP, HTML, INDENTED, RAW, RULE, SETEXT, TABLE, TEXT, UNDERLINE
 
 _QUOTE = -1
+_VERBATIM = (FENCE, RAW, HTML)
+_DEEPEST = 64  # containers; a line of a million `>` must not take a million steps at each of them
 
 
 class Scanner:
@@ -22,7 +24,7 @@ class Scanner:
     """
 
     def __init__(self) -> None:
-        self.lines: List[List[Any]] = []
+        self.lines: List[Tuple[int, int, int, str, int, int, int]] = []
         self.stack: List[List[int]] = []
         self.leaf = ""
         self.fence = ""
@@ -35,27 +37,43 @@ class Scanner:
     def feed(self, raw: str, start: int, end: int, stop: int) -> None:
         """Classifies one line; `raw` is its text without the line end."""
         self.span = (start, end, stop)
-        if not self.stack and self.leaf in ("", TEXT) and raw[:1].isalpha():
-            self.text_line(raw, self.leaf == TEXT)  # the common case: no block starts with a letter
+        if not self.stack and self.common(raw):
             return
         line = raw.expandtabs(4) if "\t" in raw else raw
         pos, matched = self.enter_containers(line)
         inside = matched == len(self.stack)
-        if inside and self.leaf in (FENCE, RAW, HTML) and self.continue_verbatim(line[pos:]):
+        if inside and self.leaf in _VERBATIM and self.continue_verbatim(line[pos:]):
             return
         if not inside and self.leaf != TEXT:
             self.leaf = ""
         self.open_blocks(line, pos, matched)
 
+    def common(self, raw: str) -> bool:
+        """Notes a line of the frequent kinds outside containers, which need no closer look; False for any other."""
+        leaf = self.leaf
+        if leaf == FENCE:
+            if self.fence[0] in raw:
+                return False
+            self.put(CODE, False)
+        elif leaf in _VERBATIM:
+            return False
+        elif not raw:
+            self.blank(0, False)
+        elif raw[0].isalpha() and leaf in ("", TEXT):
+            self.text_line(raw, leaf == TEXT)
+        else:
+            return False
+        return True
+
     def enter_containers(self, line: str) -> Tuple[int, int]:
         """Where the line's content starts inside the containers it continues, and how many these are."""
         pos = matched = 0
         for width, holds in self.stack:
-            indent = _indent(line, pos)
+            indent = mdsyntax.indent_of(line, pos)
             if width == _QUOTE:
                 if indent > 3 or line[pos + indent:pos + indent + 1] != ">":
                     break
-                pos = _after_quote_mark(line, pos + indent)
+                pos = mdsyntax.after_quote_mark(line, pos + indent)
             elif pos + indent == len(line):
                 if not holds:
                     break
@@ -71,7 +89,7 @@ class Scanner:
         """Notes a line of the open fence or HTML block; False when the block ended before it."""
         if self.leaf == FENCE:
             mark = rest.strip(" ")
-            closes = len(mark) >= len(self.fence) and not mark.strip(self.fence[0]) and _indent(rest, 0) < 4
+            closes = len(mark) >= len(self.fence) and not mark.strip(self.fence[0]) and mdsyntax.indent_of(rest, 0) < 4
             self.put(FENCE if closes else CODE, False)
             self.leaf = "" if closes else FENCE
             return True
@@ -87,7 +105,7 @@ class Scanner:
         """Opens the containers and the leaf block that the rest of the line starts."""
         opened = False
         while True:
-            indent = _indent(line, pos)
+            indent = mdsyntax.indent_of(line, pos)
             rest = line[pos + indent:]
             paragraph = self.leaf == TEXT and not opened
             within = paragraph and matched == len(self.stack)
@@ -95,14 +113,14 @@ class Scanner:
                 self.blank(matched, opened or bool(line.strip(" ")))
             elif indent > 3:
                 self.indented(rest, matched, paragraph)
-            elif rest[0] == ">":
-                pos = _after_quote_mark(line, pos + indent)
+            elif rest[0] == ">" and matched < _DEEPEST:
+                pos = mdsyntax.after_quote_mark(line, pos + indent)
                 self.push(matched, _QUOTE, "")
                 matched, opened = len(self.stack), True
                 continue
             elif not self.open_leaf(rest, matched, paragraph, within):
                 width = mdsyntax.item_width(rest, within)
-                if width:
+                if width and matched < _DEEPEST:
                     pos = min(len(line), pos + indent + width[0])
                     self.push(matched, indent + width[0], width[1])
                     matched, opened = len(self.stack), True
@@ -113,20 +131,23 @@ class Scanner:
     def open_leaf(self, rest: str, matched: int, paragraph: bool, within: bool) -> bool:
         """Notes a line that starts a heading, fence, HTML block or rule, or that makes the paragraph above a heading
         or table; False when it does none of these."""
-        fence = mdsyntax.OPEN_FENCE.match(rest)
-        if mdsyntax.ATX.match(rest):
+        first = rest[0]
+        if first not in mdsyntax.LEAF_STARTS:
+            return False
+        fence = mdsyntax.OPEN_FENCE.match(rest) if first in "`~" else None
+        if first == "#" and mdsyntax.ATX.match(rest):
             self.leaf_block(matched, ATX, "")
         elif fence:
             self.fence = fence.group()
             self.leaf_block(matched, FENCE, FENCE)
-        elif rest[0] == "<" and self.open_html(rest, matched, paragraph):
+        elif first == "<" and self.open_html(rest, matched, paragraph):
             pass
-        elif within and mdsyntax.UNDERLINE.match(rest) and self.mark_heading():
+        elif within and first in "=-" and mdsyntax.UNDERLINE.match(rest) and self.mark_heading():
             self.put(UNDERLINE, False)
             self.leaf = ""
-        elif mdsyntax.RULE.match(rest):
+        elif first in "*-_" and mdsyntax.RULE.match(rest):
             self.leaf_block(matched, RULE, "")
-        elif within and mdsyntax.is_table_start(self.paragraph[-1], rest):
+        elif within and first in "|:-" and mdsyntax.is_table_start(self.paragraph[-1], rest):
             self.start_table()
         else:
             return False
@@ -148,15 +169,17 @@ class Scanner:
         rest = mdsyntax.without_definitions("\n".join(self.paragraph))
         if not rest.strip():
             return False
-        for fields in self.lines[-rest.count("\n") - 1:]:
-            fields[3] = SETEXT
+        for index in range(-rest.count("\n") - 1, 0):
+            row = self.lines[index]
+            self.lines[index] = (*row[:3], SETEXT, *row[4:])
         return True
 
     def start_table(self) -> None:
         """Makes the last paragraph line the header of a table whose delimiter row is the current line."""
         if len(self.paragraph) > 1:
             self.block += 1
-        self.lines[-1][3:6] = [TABLE, len(self.stack), self.block]
+        row = self.lines[-1]
+        self.lines[-1] = (*row[:3], TABLE, row[4], self.block, row[6])
         self.put(TABLE, False)
         self.leaf = TABLE
 
@@ -229,13 +252,4 @@ class Scanner:
     def emit(self, kind: str) -> None:
         """Notes the current line."""
         depth = len(self.stack)
-        self.lines.append([*self.span, kind, depth, self.block, self.root if depth else 0])
-
-
-def _indent(line: str, pos: int) -> int:
-    rest = line[pos:]
-    return len(rest) - len(rest.lstrip(" "))
-
-
-def _after_quote_mark(line: str, pos: int) -> int:
-    return pos + (2 if line[pos + 1:pos + 2] == " " else 1)
+        self.lines.append((*self.span, kind, depth, self.block, self.root if depth else 0))

@@ -4,6 +4,9 @@ from __future__ import annotations
 import re
 from typing import Optional, Pattern, Tuple
 
+LEAF_STARTS = frozenset("#`~<=-*_|:")
+"""First characters of all that is no plain text, quote or list item."""
+
 ATX = re.compile(r"#{1,6}(?: |$)")
 UNDERLINE = re.compile(r"(?:=+|-+) *$")
 RULE = re.compile(r"(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$")
@@ -34,6 +37,19 @@ _RAW = (
     (re.compile(r"<![A-Za-z]"), re.compile(r">")),
     (re.compile(r"<!\[CDATA\["), re.compile(r"\]\]>")),
 )
+
+
+def indent_of(line: str, pos: int) -> int:
+    """How many spaces stand at `pos`."""
+    end = pos
+    while line[end:end + 1] == " ":
+        end += 1
+    return end - pos
+
+
+def after_quote_mark(line: str, pos: int) -> int:
+    """Where the content behind the `>` at `pos` starts."""
+    return pos + (2 if line[pos + 1:pos + 2] == " " else 1)
 
 
 def raw_html_end(rest: str) -> Optional[Pattern[str]]:
@@ -73,9 +89,9 @@ def without_definitions(paragraph: str) -> str:
 
 def is_table_start(header: str, rest: str) -> bool:
     """Whether `rest` is the delimiter row under the table header `header`: as many cells, by unescaped bars."""
-    if "|" not in header or not _DELIMITER_CHARACTERS.issuperset(rest) or not _DELIMITERS.match(rest):
+    if not _DELIMITER_CHARACTERS.issuperset(rest) or not _DELIMITERS.match(rest):
         return False
-    return _cells(header) == _cells(rest)
+    return ("|" in rest or "|" in header) and bool(header.strip("| ")) and _cells(header) == _cells(rest)
 
 
 def _cells(row: str) -> int:
