@@ -30,6 +30,8 @@ _COPY = """INSERT INTO version (path, ts, tool, op_id, sha, size, summary, after
                SELECT 1 FROM version AS had WHERE had.path = :target AND had.ts = old.ts AND had.op_id = old.op_id
                AND had.sha IS old.sha AND had.after_sha IS old.after_sha)
            ORDER BY id"""
+_OLDEST_WITH_SUCCESSOR = """SELECT id FROM version AS old
+           WHERE EXISTS (SELECT 1 FROM version WHERE path = old.path AND id > old.id) ORDER BY id LIMIT 1"""
 _Row = Tuple[int, str, int, str, str, str, int, int, Optional[str], Optional[str]]
 
 
@@ -68,14 +70,16 @@ class HistoryStore:
         )
 
     def moved(self, source: str, target: str, data: bytes, tool: str = "", op_id: str = "") -> List[str]:
-        """Let the history follow a file; returns the ids of the two versions that undo the move. Raises NoUndo.
+        """Let the history follow a file; returns the ids of all versions this made. Raises NoUndo.
 
         The target gets copies of the source's versions and then an absent one, the source one with the bytes.
         """
         def work(connection: sqlite3.Connection) -> List[str]:
             left = self._record(connection, source, data, tool, op_id, None)
             connection.execute(_COPY, {"source": source, "target": target, "but": _row_id(left)})
-            return [left, self._record(connection, target, None, tool, op_id, data)]
+            self._record(connection, target, None, tool, op_id, data)
+            rows = connection.execute("SELECT id FROM version WHERE id >= ?", (_row_id(left),)).fetchall()
+            return [f"v{row[0]}" for row in rows]
 
         return self._database.run(work)
 
@@ -155,13 +159,12 @@ class HistoryStore:
     def _make_room(self, connection: sqlite3.Connection, newest: int) -> None:
         """Drop the oldest versions of all paths while the contents take too much; a path's last one goes last."""
         while connection.execute("SELECT bytes FROM total").fetchone()[0] > self._max_bytes:
-            rows = connection.execute(
-                "SELECT id FROM version AS old WHERE id <> ? ORDER BY "
-                "(id = (SELECT max(id) FROM version WHERE path = old.path)), id LIMIT 20", (newest,),
-            ).fetchall()
-            if not rows:
+            oldest = connection.execute(_OLDEST_WITH_SUCCESSOR).fetchone() or connection.execute(
+                "SELECT id FROM version WHERE id <> ? ORDER BY id LIMIT 1", (newest,),
+            ).fetchone()
+            if oldest is None:
                 return
-            _delete(connection, [row[0] for row in rows])
+            _delete(connection, [oldest[0]])
 
     def _rows(self, path: str) -> List[_Row]:
         """The path's rows, newest first; a history that was never begun is not begun by asking."""
