@@ -104,7 +104,8 @@ def test_a_broken_note_is_listed_by_name_and_harms_no_other(folder: Path) -> Non
 
 @pytest.mark.parametrize(("arguments", "field"), [
     ({}, "period"), ({"period": "year"}, "period"), ({"period": "week", "date": "2026-02-30"}, "date"),
-    ({"period": "week", "date": "yesterday"}, "date"), ({"period": "week", "from": "x"}, "from"),
+    ({"period": "week", "date": "yesterday"}, "date"),
+    ({"period": "week", "date": "9999-12-31"}, "date"), ({"period": "week", "from": "x"}, "from"),
 ])
 def test_a_wrong_argument_is_refused_by_name(folder: Path, arguments: dict[str, str], field: str) -> None:
     """Missing, unknown and impossible values name the field and what is allowed."""

@@ -132,3 +132,15 @@ def test_a_credential_is_no_scope(tmp_path: Path) -> None:
     assert answer["code"] == "secret-suspected"
     assert answer["field"] == "scope"
     assert snapshot(tmp_path) == {}
+
+
+@pytest.mark.parametrize("updated", ["", "soon", "0001-01-01", "9999-12-30", "9999-12-31T23:59:59-12:00", "2026-11-30"])
+def test_odd_scope_stamps_never_fail(tmp_path: Path, updated: str) -> None:
+    """A stamp that is no moment of the calendar counts all sessions; one far ahead counts none."""
+    put(tmp_path, SCOPE, f"---\nscope: x\nscope_updated: {updated}\n---\n")
+    put(tmp_path, "_agent/sessions/2026-11-30-1400-a.md", "x\n")
+    put(tmp_path, "_agent/sessions/0001-01-01-0000-b.md", "x\n")
+    answer = call(make_ctx(tmp_path), "get_scope")
+    assert answer["ok"]
+    expected = {"9999-12-30": 0, "2026-11-30": 1, "0001-01-01": 1}.get(updated, 2)
+    assert answer["sessions_since"] == expected
