@@ -26,7 +26,7 @@ _HEAD = 2
 
 
 class Linkable(NamedTuple):
-    """One note a mention can mean. names: what it may be called besides `title` (aliases; the title may be among them)."""
+    """One note a mention can mean. names: what it may be called, with or without the title."""
 
     path: str
     title: str
@@ -180,7 +180,7 @@ def _is_ordinary(word: str) -> bool:
     """Whether `word` (folded) or what it is made from is an everyday word: notes, planned, testing."""
     endings = ("", "s", "es", "ed", "d", "ing", "er", "ly")
     bases = (word[:len(word) - len(ending)] for ending in endings if word.endswith(ending))
-    return any(base in ORDINARY or base + "e" in ORDINARY and base != word for base in bases)
+    return any(base in ORDINARY or (base != word and base + "e" in ORDINARY) for base in bases)
 
 
 def _merged(known: Optional[_Name], entry: _Name) -> _Name:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple
 
 FIELD_WEIGHTS: Dict[str, float] = {"body": 1.0, "title": 1.0, "alias": 0.5, "tag": 0.5, "heading": 0.3}
 LONG_QUERY = 10
@@ -23,11 +23,12 @@ _FEW = 256
 
 
 class Scored(NamedTuple):
-    """One document found. parts: field -> share of the score, only fields that matched."""
+    """One document found. parts: field -> share of the score; matched: terms of the query in any field of it."""
 
     doc: str
     score: float
     parts: Dict[str, float]
+    matched: FrozenSet[str]
 
 
 class Engine(Protocol):
@@ -178,6 +179,7 @@ class Bm25Index:
 
     def _explained(self, doc: str, plans: Sequence[_Plan]) -> Scored:
         parts: Dict[str, float] = {}
+        matched = set()
         for plan in plans:
             field = self._fields[plan.field]
             count = field.postings[plan.term].get(doc)
@@ -185,7 +187,8 @@ class Bm25Index:
                 fixed, slope = field.norms()
                 gain = plan.gain * count / (count + fixed + slope * field.lengths[doc])
                 parts[plan.field] = parts.get(plan.field, 0.0) + gain
-        return Scored(doc, sum(parts.values()), parts)
+                matched.add(plan.term)
+        return Scored(doc, sum(parts.values()), parts, frozenset(matched))
 
 
 def _add_all(scores: Dict[str, float], field: _Field, holders: Dict[str, int], gain: float) -> None:

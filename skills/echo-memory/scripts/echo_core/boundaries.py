@@ -15,9 +15,11 @@ SPACELESS = re.compile(f"{_HAN.pattern}|{_HANGUL.pattern}|{_SOUTHEAST.pattern}")
 
 # Words of one character that may stand beside a short name without being part of a longer one.
 _BESIDE = frozenset("的是在和与跟对从到把被给向由了说去来有也这那はがをにのともでへや")
-_KOREAN_PARTICLES = frozenset(
-    "은 는 이 가 을 를 의 에 와 과 도 로 만 야 아 께 에서 에게 으로 께서 한테 하고 까지 부터 이나 이랑 랑 처럼 보다 라고 에는 에도 님 씨".split()
-)
+_PARTICLES = """
+은 는 이 가 을 를 의 에 와 과 도 로 만 야 아 께 에서 에게 으로 께서 한테 하고 까지 부터 이나 이랑
+랑 처럼 보다 라고 에는 에도 님 씨
+"""
+_KOREAN_PARTICLES = frozenset(_PARTICLES.split())
 _LEADING_VOWELS = frozenset("เแโใไເແໂໃໄ")
 _SURE_LENGTH = 3
 _JOINERS = frozenset("-_./@\\&~=:")

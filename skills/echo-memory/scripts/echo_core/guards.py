@@ -32,7 +32,7 @@ SHAPES: Tuple[Shape, ...] = (
     _shape("github-token", "gh", r"gh[pousr]_[A-Za-z0-9]{36,251}"),
     _shape("github-token", "github_pat_", r"github_pat_[A-Za-z0-9]{20,22}_?[A-Za-z0-9_]{40,80}"),
     _shape("gitlab-token", "gl", r"(?:glpat|gldt|glrt|glptt|glcbt|glft|glsoat|glimt|glagent)-[A-Za-z0-9_.-]{20,64}"),
-    _shape("slack-token", "xox", r"xox[abeoprs]-(?:[0-9]{1,2}-)?[A-Za-z0-9-]{20,}|xoxe\.xox[bp]-[0-9]-[A-Za-z0-9]{100,}"),
+    _shape("slack-token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{20,}|xoxe\.xox[bp]-[0-9]-[A-Za-z0-9]{100,}"),
     _shape("slack-token", "xapp-", r"xapp-[0-9]-[A-Z0-9]{8,14}-[0-9]{8,16}-[A-Za-z0-9]{32,}"),
     _shape("slack-webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9+/]{40,56}"),
     _shape("google-api-key", "aiza", r"AIza[A-Za-z0-9_-]{35}"),
@@ -79,8 +79,8 @@ SHAPES: Tuple[Shape, ...] = (
 _FEWEST_CHARACTERS = 8
 _HIDDEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _BLOCK_LANGUAGES = (
-    "dataviewjs", "js-engine", "datacorejs", "datacorejsx", "datacorets", "datacoretsx", "meta-bind-js-view", "templater",
-    "customjs", "quickadd", "jsengine",
+    "dataviewjs", "js-engine", "datacorejs", "datacorejsx", "datacorets", "datacoretsx", "meta-bind-js-view",
+    "templater", "customjs", "quickadd", "jsengine",
 )
 _TOKENS = (
     "value|name|date|vdate|time|title|field|mvalue|macro|template|global_var|linkcurrent|linksection|filenamecurrent|"

@@ -18,14 +18,15 @@ from echo_core.tokens import words
 SHINGLE = 5
 
 _WORD = re.compile(r"[^\W_]+[+#]*")
-_DATE_AND_NUMBER = frozenset("""
+_DETAIL_WORDS = """
 monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
 october november december jan feb mar apr jun jul aug sep sept oct nov dec montag dienstag mittwoch donnerstag freitag
 samstag sonntag januar februar marz maerz mai juni juli oktober dezember spring summer autumn winter today tomorrow
 yesterday morning evening zero one two three four five six seven eight nine ten eleven twelve first second third fourth
 fifth last next previous null eins zwei drei vier funf fuenf sechs sieben acht neun zehn erste zweite dritte
 i ii iii iv v vi vii viii ix x xi xii not no without before after old new
-""".split())
+"""
+_DATE_AND_NUMBER = frozenset(_DETAIL_WORDS.split())
 # May differ between two titles of one thing written in a script without spaces.
 _PARTICLES = frozenset("的之の・·")
 

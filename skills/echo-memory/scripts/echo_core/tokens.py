@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import AbstractSet, Iterator, List, NamedTuple, Tuple
 
 from echo_core.stemming import stem
 from echo_core.text import name_keys
@@ -49,7 +49,7 @@ _SAME_LETTER = str.maketrans("أإآٱىیةё", "ااااييهе")
 
 
 class Word(NamedTuple):
-    """One word of a text: its place (offsets in characters) and the tokens the index knows it by, the main one first."""
+    """One word of a text: its place (offsets in characters), the tokens the index knows it by, the main one first."""
 
     start: int
     end: int
@@ -59,14 +59,23 @@ class Word(NamedTuple):
 def words(text: str) -> Iterator[Word]:
     """Every word of `text` in order; a run of Chinese or another spaceless script gives a word per character pair."""
     for match in _RUN.finditer(text):
-        run, start = match.group(), match.start()
+        run = match.group()
         if _IS_PAIRED.match(run):
-            pairs = _pairs(unicodedata.normalize("NFKC", run).lower())
-            last = len(run)
-            for place, pair in enumerate(pairs):
-                yield Word(start + min(place, last - 1), start + min(place + 2, last), (pair,))
+            yield from _paired_words(run, match.start())
         else:
-            yield Word(start, match.end(), _run_tokens(run))
+            yield Word(match.start(), match.end(), _run_tokens(run))
+
+
+def find_words(text: str, tokens: AbstractSet[str]) -> Iterator[Word]:
+    """The words of `text` that have one of `tokens`, in order; much quicker than `words` when they are few."""
+    for match in _RUN.finditer(text):
+        run = match.group()
+        if _IS_PAIRED.match(run):
+            yield from (word for word in _paired_words(run, match.start()) if word.tokens[0] in tokens)
+        else:
+            known = _run_tokens(run)
+            if not tokens.isdisjoint(known):
+                yield Word(match.start(), match.end(), known)
 
 
 def index_tokens(text: str) -> List[str]:
@@ -98,6 +107,12 @@ def query_words(text: str) -> List[Tuple[str, ...]]:
         else:
             found.extend(_word_groups(run))
     return list(dict.fromkeys(found))
+
+
+def _paired_words(run: str, start: int) -> Iterator[Word]:
+    last = len(run)
+    for place, pair in enumerate(_pairs(unicodedata.normalize("NFKC", run).lower())):
+        yield Word(start + min(place, last - 1), start + min(place + 2, last), (pair,))
 
 
 def _pairs(run: str) -> List[str]:

@@ -1,0 +1,125 @@
+"""When a hit has earned its place, and when the honest answer is none (spec 5.4).
+
+A hit is judged by coverage: the share of what the query's telling words are worth (their idf) that its passage holds.
+From that goes what chance alone would cover; a query all of whose names are unknown to the vault counts less.
+The numbers were calibrated on questions with and without an answer in several languages and lengths of text.
+"""
+from __future__ import annotations
+
+from typing import AbstractSet, FrozenSet, List, NamedTuple, Sequence, Tuple
+
+from echo_core.bm25 import Engine, idf
+from echo_core.ordinary_words import STOP_WORDS
+from echo_core.stemming import stem
+from echo_core.tokens import PREFIX, find_words, query_words, words
+
+LEAST_FIT = 0.2
+LEAST_SHARE = 0.4
+"""A hit whose score is less than this share of the best one's adds length, not answers."""
+
+_UNSEEN = 50  # notes every vault is taken to have besides its own: in a small one nothing is rare yet
+_SPREAD = 1.5
+_SCORE_SHARE = 0.15
+_UNKNOWN_NAMES = 0.4
+_CLOSE_ENOUGH = 0.6
+_MOST_CHANCE = 0.9
+_STOP_STEMS = frozenset(stem(word) for word in STOP_WORDS) | STOP_WORDS
+
+
+class Query(NamedTuple):
+    """A query as search understands it.
+
+    groups: one tuple of tokens a word, the main one first. worth: of each word, its idf, 0 for grammar words.
+    terms: all tokens. chance: coverage that a passage reaches by chance. known: whether the vault has any of the
+    names in it (True when it has none).
+    """
+
+    groups: Sequence[Tuple[str, ...]]
+    worth: Sequence[float]
+    terms: Sequence[str]
+    chance: float
+    known: bool
+
+    @classmethod
+    def of(cls, text: str, engine: Engine) -> "Query":
+        """The query that `text` is against what `engine` holds."""
+        groups = query_words(text)
+        telling = {group for group in groups if group[0] not in _STOP_STEMS} or set(groups)
+        size = len(engine) + _UNSEEN
+        counts = [engine.frequency(group[0]) for group in groups]
+        worth = [idf(size, count) if group in telling else 0.0 for group, count in zip(groups, counts)]
+        names = _names(text)
+        found = [count > 0 for group, count in zip(groups, counts) if group[0] in names]
+        terms = list(dict.fromkeys(token for group in groups for token in group))
+        return cls(groups, worth, terms, _chance(worth, counts, size), any(found) or not found)
+
+
+def coverage(query: Query, matched: AbstractSet[str], text: str) -> float:
+    """The share, 0 to 1, of the query's worth that a passage covers.
+
+    matched: the query's tokens it holds, in any field; text: its own, to see how near a word with the same first
+    letters comes.
+    """
+    total = sum(query.worth)
+    if not total:
+        return 0.0
+    loose = {group[0]: group[-1] for group in query.groups if group[-1] in matched and _is_loose(group, matched)}
+    near = _nearness(loose, text) if loose else {}
+    found = 0.0
+    for group, worth in zip(query.groups, query.worth):
+        if worth and not matched.isdisjoint(group):
+            found += worth * (near.get(group[0], 0.0) if group[0] in loose else 1.0)
+    return found / total
+
+
+def fit(query: Query, covered: float, score: float) -> float:
+    """How well a hit fits: about 0 for chance, 1 for a passage that holds every telling word."""
+    total = sum(query.worth) or 1.0
+    value = (covered - query.chance) / (1 - query.chance) + _SCORE_SHARE * score / total
+    return value if query.known else value * _UNKNOWN_NAMES
+
+
+def _is_loose(group: Sequence[str], matched: AbstractSet[str]) -> bool:
+    """Whether only the first letters of a word were found."""
+    return all(token.startswith(PREFIX) for token in group if token in matched)
+
+
+def _nearness(loose: "dict[str, str]", text: str) -> "dict[str, float]":
+    """For each main token the likeness, 0 to 1, of the nearest word in `text` with the same first letters."""
+    near = dict.fromkeys(loose, 0.0)
+    for word in find_words(text, frozenset(loose.values())):
+        for main, prefix in loose.items():
+            if prefix in word.tokens:
+                near[main] = max(near[main], _likeness(main, word.tokens[0]))
+    return near
+
+
+def _likeness(one: str, other: str) -> float:
+    """The share of letters two words have in common at their start; 0 when it is too little to be the same word."""
+    shared = 0
+    for left, right in zip(one, other):
+        if left != right:
+            break
+        shared += 1
+    share = shared / max(len(one), len(other))
+    return share if share >= _CLOSE_ENOUGH else 0.0
+
+
+def _names(text: str) -> FrozenSet[str]:
+    """Main tokens of capitalised words that do not open the query."""
+    found: List[str] = []
+    for place, word in enumerate(words(text)):
+        if place and word.tokens and text[word.start].isupper() and word.tokens[0] not in _STOP_STEMS:
+            found.append(word.tokens[0])
+    return frozenset(found)
+
+
+def _chance(worth: Sequence[float], counts: Sequence[int], size: int) -> float:
+    """Mean coverage of a random passage and some of its spread, kept below 1 so that full coverage always counts."""
+    total = sum(worth)
+    if not total:
+        return 0.0
+    rates = [count / size for count in counts]
+    mean = sum(value * rate for value, rate in zip(worth, rates)) / total
+    variance = sum(value * value * rate * (1 - rate) for value, rate in zip(worth, rates))
+    return float(min(mean + _SPREAD * variance ** 0.5 / total, _MOST_CHANCE))
