@@ -54,7 +54,8 @@ def main(argv: Optional[Sequence[str]] = None, environ: Optional[Mapping[str, st
         if not line or line[0] in ("-h", "--help", "help"):
             print(_overview(), file=sys.stdout if line else sys.stderr, flush=True)
             return 0 if line else 2
-        return _show(*_answer(line, environ), as_json="--json" in line)
+        options = line[:line.index("--")] if "--" in line else line
+        return _show(*_answer(line, environ), as_json="--json" in options)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -115,7 +115,10 @@ def _queue(ctx: OpContext) -> Verdict:
         return True, "none here"
     counts = ctx.queue_counts()
     detail = f"{counts['depth']} waiting, {counts['parked']} parked, {counts['conflicts']} conflicts"
-    return not counts["parked"] and not counts["conflicts"], detail
+    damaged = counts.get("damaged", 0)
+    if damaged:
+        detail += f"; {plural(damaged, 'damaged queue file')} kept in the state folder"
+    return not (counts["parked"] or counts["conflicts"] or damaged), detail
 
 
 def _clock(ctx: OpContext) -> Verdict:

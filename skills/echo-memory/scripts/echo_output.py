@@ -63,9 +63,10 @@ def _summary(tool_name: str, envelope: Mapping[str, Any]) -> str:
 
 
 def _plain_summary(envelope: Mapping[str, Any]) -> str:
-    """`action path (n items)` from whatever the envelope has; `Done` when it has none of it."""
+    """`action path (name: number of items, ...)` from whatever the envelope has; `Done` when it has none of it."""
     words = [str(envelope[key]) for key in ("action", "path") if envelope.get(key)]
-    counts = [f"{len(value)} {key}" for key, value in envelope.items() if isinstance(value, list) and value]
+    counts = [f"{key}: {len(value)}" for key, value in envelope.items()
+              if isinstance(value, list) and value and key != "warnings"]
     text = " ".join(words) or "Done"
     return f"{text} ({', '.join(counts)})" if counts else text
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import uuid
 from contextlib import closing, contextmanager
@@ -90,10 +91,11 @@ class CliQueue:
             return self._select(database)
 
     def counts(self) -> Dict[str, int]:
-        """`{"depth", "parked", "conflicts"}`: writes that wait, and writes that need a decision."""
+        """`{"depth", "parked", "conflicts", "damaged"}`: writes that wait, writes that need a decision, queue files
+        that were set aside."""
         rows = self.rows()
         parked = sum(1 for row in rows if row.reason)
-        return {"depth": len(rows) - parked, "parked": parked, "conflicts": 0}
+        return {"depth": len(rows) - parked, "parked": parked, "conflicts": 0, "damaged": len(self.damaged())}
 
     def damaged(self) -> List[str]:
         """Names of queue files that were set aside because they could not be read."""
@@ -101,7 +103,7 @@ class CliQueue:
             names = os.listdir(self.folder)
         except FileNotFoundError:
             return []
-        return sorted(name for name in names if name.startswith(f"{FILE}.corrupt-"))
+        return sorted(name for name in names if re.fullmatch(re.escape(FILE) + r"\.corrupt-\d+", name))
 
     def replay(self, call: Callable[[Waiting], Mapping[str, Any]]) -> Flushed:
         """Replay the waiting writes in order until one has to wait longer.
@@ -135,13 +137,14 @@ class CliQueue:
                 return False
             envelope = call(write)
             verdict = str(envelope.get("code") or envelope.get("action") or "")
-            if envelope.get("ok"):
+            if envelope.get("ok") and verdict != "partial":
                 database.execute("delete from writes where op_id = ?", (write.op_id,))
                 arrived.append(write.op_id)
             elif verdict in RETRY_LATER:
                 return False
             else:
-                reason = f"{verdict}: {envelope.get('error') or envelope.get('hint') or ''}"[:500]
+                why = envelope.get("error") or " ".join(envelope.get("warnings", [])) or envelope.get("hint", "")
+                reason = f"{verdict}: {why}"[:500]
                 database.execute("update writes set reason = ? where op_id = ?", (reason, write.op_id))
                 parked.append(write.op_id)
         return True

@@ -1,0 +1,269 @@
+"""The CLI's offline queue: a write that was answered `queued: true` arrives exactly once, with its own time."""
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any, Dict, List
+
+import echo
+import pytest
+from echo_bootstrap import bootstrap_op
+from echo_queue import CliQueue, Waiting
+from opsfixture import INSTANT, ZONE, get, make_ctx, put, snapshot
+
+
+class Machine:
+    """A command line on a vault that can be taken away and brought back."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self.capsys = capsys
+        self.env = {"ECHO_BASE": str(folder / "vault"), "ECHO_STATE_DIR": str(folder / "state"), "ECHO_TZ": ZONE,
+                    "ECHO_CLOCK": INSTANT}
+
+    def __call__(self, *line: str, code: int = 0, clock: str = INSTANT) -> Dict[str, Any]:
+        assert echo.main([*line, "--json"], {**self.env, "ECHO_CLOCK": clock}) == code
+        answer = json.loads(self.capsys.readouterr().out)
+        assert isinstance(answer, dict)
+        return answer
+
+    def vault_goes(self) -> None:
+        """As when the disk is unmounted."""
+        (self.folder / "vault").rename(self.folder / "away")
+
+    def vault_returns(self) -> None:
+        """The same folder again."""
+        (self.folder / "away").rename(self.folder / "vault")
+
+    def waiting(self) -> List[str]:
+        """The states of what is queued."""
+        return [row["state"] for row in self("queue")["writes"]]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Machine:
+    """A machine whose vault was set up, holds one list, and has just gone away."""
+    bootstrap_op(ctx=make_ctx(tmp_path))
+    put(tmp_path, "list.md", "# List\n")
+    made = Machine(tmp_path, capsys)
+    made("load")
+    made.vault_goes()
+    return made
+
+
+def test_a_write_waits_and_arrives_with_its_own_time(machine: Machine) -> None:
+    """`queued: true`, exit 0; the next call replays it first, stamped when it was made."""
+    answer = machine("capture", "buy milk")
+    assert (answer["ok"], answer["queued"]) == (True, True)
+    assert answer["op_id"]
+    assert machine("queue")["writes"][0]["what"] == "buy milk"
+    machine.vault_returns()
+    machine("resolve", "anything", clock="2026-12-05T09:00:00+01:00")
+    assert machine.waiting() == []
+    assert "- 2026-11-30: buy milk\n" in get(machine.folder, "inbox/captures/inbox.md")
+
+
+def test_writes_arrive_in_their_order(machine: Machine) -> None:
+    """Two appends of one client keep their order."""
+    for line in ("first", "second", "third"):
+        machine("append", "list.md", line)
+    machine.vault_returns()
+    assert machine("flush")["arrived"]
+    assert get(machine.folder, "list.md") == "# List\nfirst\nsecond\nthird\n"
+
+
+def test_load_says_how_many_arrived(machine: Machine) -> None:
+    """The assistant learns at the start that waiting writes are in."""
+    machine("append", "list.md", "first")
+    machine.vault_returns()
+    assert machine("load")["queued_flushed"] == 1
+
+
+def test_reads_and_previews_are_not_queued(machine: Machine) -> None:
+    """Exit 69: they have to be asked again."""
+    for line in (["recall", "milk"], ["get", "list.md"], ["capture", "x", "--dry-run"], ["move", "list.md", "l.md"],
+                 ["put", "x.md", "text"]):
+        assert machine(*line, code=69)["code"] == "vault-unreachable"
+    assert machine.waiting() == []
+
+
+def test_a_wrong_call_is_refused_at_once(machine: Machine) -> None:
+    """Nothing that could never arrive is queued: bad arguments and secrets are answered now."""
+    assert machine("capture", "x", "--kind", "persn", code=2)["field"] == "kind"
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    assert machine("capture", f"token {secret}", code=65)["code"] == "secret-suspected"
+    assert machine.waiting() == []
+    assert not any(secret.encode() in path.read_bytes() for path in (machine.folder / "state").rglob("*")
+                   if path.is_file())
+
+
+def test_the_same_write_twice_waits_once(machine: Machine) -> None:
+    """A retry of the caller is the same write."""
+    first, second = machine("capture", "buy milk"), machine("capture", "buy milk")
+    assert first["op_id"] == second["op_id"]
+    assert machine.waiting() == ["waiting"]
+
+
+def test_a_replay_that_is_refused_is_parked_with_its_reason(machine: Machine) -> None:
+    """It is kept and named, the writes behind it arrive, and the operator may drop it."""
+    machine("append", "nowhere.md", "lost?")
+    machine("append", "list.md", "second")
+    machine.vault_returns()
+    answer = machine("flush")
+    assert (len(answer["arrived"]), len(answer["parked"]), answer["left"]) == (1, 1, 0)
+    row = machine("queue")["writes"][0]
+    assert row["state"] == "parked"
+    assert row["reason"].startswith("not-found: ")
+    assert machine("load")["parked"] == 1
+    assert [check["ok"] for check in machine("doctor")["checks"] if check["name"] == "queue"] == [False]
+    assert machine("queue", "--drop", row["op_id"])["writes"] == []
+    assert machine("queue", "--drop", row["op_id"], code=44)["code"] == "not-found"
+
+
+def test_a_parked_write_can_be_retried(machine: Machine) -> None:
+    """Once its cause is gone it arrives."""
+    machine("append", "later.md", "line")
+    machine.vault_returns()
+    op_id = machine("flush")["parked"][0]
+    put(machine.folder, "later.md", "# Later\n")
+    machine("queue", "--retry", op_id)
+    assert machine("flush")["arrived"] == [op_id]
+    assert get(machine.folder, "later.md") == "# Later\nline\n"
+
+
+def test_a_batch_that_arrives_in_part_is_parked(machine: Machine) -> None:
+    """The items that could be done are done; the write is kept with what is left."""
+    proposals = [{"action": "append", "path": "list.md", "line": "done"},
+                 {"action": "append", "path": "nowhere.md", "line": "not done"}]
+    machine("reflect", json.dumps(proposals), "--apply")
+    machine.vault_returns()
+    assert len(machine("flush")["parked"]) == 1
+    assert machine("queue")["writes"][0]["reason"].startswith("partial: not done: item 1")
+    assert get(machine.folder, "list.md") == "# List\ndone\n"
+
+
+def test_a_gate_in_a_replay_parks_the_write(machine: Machine) -> None:
+    """A look-alike that came meanwhile needs a decision, and nothing is written twice."""
+    machine("capture", "Ada Lovelace", "--kind", "person", "--body", "One text.")
+    machine.vault_returns()
+    put(machine.folder, "resources/people/ada-lovelace.md",
+        "---\ntype: person\ntitle: Ada Lovelace\n---\n\n# Ada Lovelace\n\nQuite another text.\n")
+    before = get(machine.folder, "resources/people/ada-lovelace.md")
+    assert machine("flush")["left"] == 0
+    assert machine("queue")["writes"][0]["reason"].startswith("duplicate-gate: ")
+    assert get(machine.folder, "resources/people/ada-lovelace.md") == before
+
+
+def test_flushing_while_the_vault_is_away_keeps_everything(machine: Machine) -> None:
+    """Exit 69, and the write still waits."""
+    machine("append", "list.md", "first")
+    assert machine("flush", code=69)["code"] == "vault-unreachable"
+    assert machine.waiting() == ["waiting"]
+
+
+def test_a_replay_cut_off_before_it_was_noted_does_not_double(machine: Machine) -> None:
+    """Killed between the write and its removal from the queue: the second replay changes nothing."""
+    machine("append", "list.md", "first")
+    machine("capture", "Ada Lovelace", "--kind", "person", "--body", "Writes programs.")
+    state = machine.folder / "state/cli"
+    kept = {path.name: path.read_bytes() for path in state.iterdir()}
+    machine.vault_returns()
+    machine("flush")
+    after = snapshot(machine.folder)
+    for path in state.iterdir():
+        path.unlink()
+    for name, data in kept.items():
+        (state / name).write_bytes(data)
+    answer = machine("flush")
+    assert len(answer["arrived"]) == 2
+    assert snapshot(machine.folder) == after
+
+
+def test_a_damaged_queue_is_kept_and_reported(machine: Machine) -> None:
+    """It is never silently replaced by an empty one; the write is refused, the next one starts a new file."""
+    machine("append", "list.md", "first")
+    path = machine.folder / "state/cli/queue.sqlite3"
+    for leftover in path.parent.glob("queue.sqlite3-*"):
+        leftover.unlink()
+    path.write_bytes(b"not a database at all, " * 50)
+    answer = machine("append", "list.md", "second", code=1)
+    assert "queue.sqlite3.corrupt-1" in answer["error"]
+    assert (path.parent / "queue.sqlite3.corrupt-1").read_bytes().startswith(b"not a database")
+    assert machine("append", "list.md", "second")["queued"] is True
+    row = next(check for check in machine("doctor")["checks"] if check["name"] == "queue")
+    assert (row["ok"], "1 damaged queue file" in row["detail"]) == (False, True)
+
+
+def test_a_queue_that_cannot_be_written_refuses_the_write(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No `queued: true` without a durable row."""
+    def full(*args: object) -> str:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(CliQueue, "add", full)
+    answer = machine("append", "list.md", "first", code=69)
+    assert "could not be queued" in answer["error"]
+
+
+def test_two_vaults_never_get_each_others_writes(machine: Machine, tmp_path: Path) -> None:
+    """Also when both share one state folder."""
+    machine("append", "list.md", "first")
+    other = CliQueue(str(tmp_path / "state"), "/another/vault")
+    assert other.rows() == []
+    assert other.replay(lambda write: pytest.fail(f"replayed {write.tool}")).left == 0
+
+
+def test_an_interrupted_replay_keeps_the_write(tmp_path: Path) -> None:
+    """An exception in the middle rolls the removal back."""
+    queue = CliQueue(str(tmp_path), "v")
+    queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
+
+    def dies(write: Waiting) -> Dict[str, Any]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        queue.replay(dies)
+    assert [row.tool for row in queue.rows()] == ["echo_append_note"]
+
+
+def test_a_second_process_leaves_a_running_replay_alone(tmp_path: Path) -> None:
+    """While one replays, the other does nothing instead of writing twice."""
+    queue = CliQueue(str(tmp_path), "v")
+    queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
+    calls: List[str] = []
+
+    def call(write: Waiting) -> Dict[str, Any]:
+        calls.append(write.op_id)
+        assert CliQueue(str(tmp_path), "v").replay(call).arrived == []
+        return {"ok": True}
+
+    assert len(queue.replay(call).arrived) == 1
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("envelope", [
+    {"ok": False, "code": "vault-unreachable", "error": "gone"},
+    {"ok": False, "action": "lock-held", "hint": "wait"},
+])
+def test_what_passes_by_itself_is_not_parked(envelope: Dict[str, Any], tmp_path: Path) -> None:
+    """A vault that goes again, or a held lock: the write waits, and so do those behind it."""
+    queue = CliQueue(str(tmp_path), "v")
+    for line in "ab":
+        queue.add("echo_append_note", {"path": "a.md", "line": line}, INSTANT)
+    calls: List[str] = []
+
+    def call(write: Waiting) -> Dict[str, Any]:
+        calls.append(write.op_id)
+        return envelope
+
+    assert queue.replay(call).left == 2
+    assert len(calls) == 1
+    assert queue.counts() == {"depth": 2, "parked": 0, "conflicts": 0, "damaged": 0}
+
+
+def test_the_queue_is_private_to_its_owner(machine: Machine) -> None:
+    """Folder 0700, file 0600: it holds what the operator wrote."""
+    machine("append", "list.md", "first")
+    folder = machine.folder / "state/cli"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / "queue.sqlite3").stat().st_mode & 0o777 == 0o600
