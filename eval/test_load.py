@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -172,18 +173,19 @@ def test_a_read_only_context_does_not_flush(folder: Path) -> None:
     assert call(ctx, "load")["queued_flushed"] == 0
 
 
-def test_a_flush_that_fails_does_not_hide_the_memory(folder: Path) -> None:
+@pytest.mark.parametrize("failure", [VaultUnreachable("gone again"), OSError("full"), sqlite3.DatabaseError("broken")])
+def test_a_flush_that_fails_does_not_hide_the_memory(folder: Path, failure: Exception) -> None:
     """The sections are answered, the trouble stands in the warnings."""
     ctx = make_ctx(folder)
 
-    def flush() -> int:
-        raise VaultUnreachable("gone again")
+    def fail() -> int:
+        raise failure
 
-    ctx.flush = flush
+    ctx.flush = fail
     answer = call(ctx, "load")
     assert answer["ok"]
     assert answer["sections"]["scope"] == "Rebuild the harbour"
-    assert "vault-unreachable" in answer["warnings"][0]
+    assert answer["warnings"][0].startswith("waiting writes: not available")
 
 
 def test_things_left_alone_are_counted(folder: Path) -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from echo_inbox import find_item, items_of, without_item
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from opsfixture import call, get, make_ctx, put, snapshot
 
 INBOX = "inbox/captures/inbox.md"
@@ -331,3 +334,22 @@ def test_a_credential_in_a_proposal_is_refused_before_anything_is_written(folder
     assert (answer["code"], answer["field"]) == ("secret-suspected", "proposals[1].body")
     assert key not in str(answer)
     assert snapshot(folder) == before
+
+
+LINES = st.sampled_from(
+    ["- 2026-11-28: milk", "- 2026-11-28: milk ", "* x #a", "  - y", "", "# H", "text", "```", "- [ ] z"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(LINES, max_size=12), st.sampled_from(["\n", "\r\n", "\r"]), st.booleans(), st.data())
+def test_taking_out_an_item_takes_out_one_line(lines: list[str], eol: str, closed: bool, data: st.DataObject) -> None:
+    """For any inbox: the text without an item is the text without exactly the bytes of that line."""
+    text = eol.join(lines) + (eol if closed else "")
+    items = items_of(text)
+    assert len({item.id for item in items}) == len(items)
+    if items:
+        item = data.draw(st.sampled_from(items))
+        assert without_item(text, item.line, item.nth) == text[:item.start] + text[item.stop:]
+        assert text[item.start:item.stop].rstrip("\r\n") == item.line
+        assert find_item(items, item.id) is item

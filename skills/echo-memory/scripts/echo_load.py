@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any, Callable, Dict, List, NamedTuple
 
 from echo_aging import aging_things
@@ -11,9 +12,9 @@ from echo_core.errors import EchoError, NotFound
 from echo_core.kinds import DAY_NOTES, INBOX, MARKER, PREFERENCES, SCOPE
 from echo_core.notebytes import decode, displayable
 from echo_core.text import one_line, shorten
-from echo_inbox import age_days, read_items
+from echo_inbox import Item, age_days, read_items
 from echo_scope import Scope, read_scope, sessions_since
-from echo_session_logs import session_logs
+from echo_session_logs import SessionLog, session_logs
 
 BRIEF_CHARS = 2900
 """Longest brief envelope as JSON. Its text repeats its facts, and both together stay below 6,000 (spec 3.2)."""
@@ -41,11 +42,10 @@ def load_op(brief: bool = True, *, ctx: OpContext) -> Envelope:
     """
     ctx.vault.check()
     reading = _Reading(ctx)
-    flushed = reading.attempt("waiting writes", lambda: _flush(ctx), 0)
     parts = reading.brief_parts() if brief else reading.whole_parts()
-    counts = ctx.queue_counts()
+    counts = reading.attempt("the queue", ctx.queue_counts, {"parked": 0, "conflicts": 0})
     answer = ok(
-        sections={**dict.fromkeys(parts, ""), **reading.numbers()}, queued_flushed=flushed, offline=False,
+        sections={**dict.fromkeys(parts, ""), **reading.numbers()}, queued_flushed=reading.flushed, offline=False,
         parked=counts["parked"], conflicts=counts["conflicts"], aging=reading.aging(),
     )
     hints = reading.hints(answer)
@@ -69,14 +69,17 @@ class _Reading:
         self.warnings: List[str] = []
         self.bootstrapped = True
         self._scope = Scope("", "", [])
+        self.flushed = int(self.attempt("waiting writes", lambda: _flush(ctx), 0))  # before anything is read
+        self._items: List[Item] = self.attempt(INBOX, lambda: read_items(ctx), [])
+        self._logs: List[SessionLog] = self.attempt("session logs", lambda: session_logs(ctx), [])
 
     def attempt(self, what: str, read: Callable[[], Any], otherwise: Any) -> Any:
         """What `read` answers, or `otherwise` and a warning. The vault as a whole being down is raised."""
         try:
             return read()
-        except EchoError as failure:
+        except (EchoError, OSError, sqlite3.Error) as failure:  # the last two: a queue that is broken
             self._ctx.vault.check()
-            self.warnings.append(f"{what} could not be read ({failure.code})")
+            self.warnings.append(f"{what}: not available ({getattr(failure, 'code', 'broken')})")
             return otherwise
 
     def _text(self, path: str) -> str:
@@ -133,23 +136,21 @@ class _Reading:
         return f"schema_version {version}, bootstrapped {since}"
 
     def _last_session(self) -> str:
-        logs = self.attempt("session logs", lambda: session_logs(self._ctx), [])
-        return str(logs[-1].path) if logs else ""
+        return self._logs[-1].path if self._logs else ""
 
     def numbers(self) -> Dict[str, Any]:
         """The sections that are no text."""
-        ctx = self._ctx
-        items = self.attempt(INBOX, lambda: read_items(ctx), [])
-        ages = [age_days(item, ctx.clock.today()) or 0 for item in items]
+        today = self._ctx.clock.today()
+        ages = [age_days(item, today) or 0 for item in self._items]
         return {
-            "inbox_count": len(items), "inbox_oldest_days": max(ages, default=0),
+            "inbox_count": len(ages), "inbox_oldest_days": max(ages, default=0),
             "scope_updated": shorten(displayable(self._scope.updated), 40)[0],
-            "sessions_since": self.attempt("session logs", lambda: sessions_since(self._scope, ctx), 0),
+            "sessions_since": sessions_since(self._scope, self._logs, self._ctx),
         }
 
     def aging(self) -> int:
         """How many notes and inbox items have been left alone for too long."""
-        return int(self.attempt("aging items", lambda: len(aging_things(self._ctx)), 0))
+        return int(self.attempt("aging items", lambda: len(aging_things(self._ctx, self._items)), 0))
 
     def hints(self, answer: Envelope) -> List[str]:
         """What to do about what waits."""
@@ -157,7 +158,7 @@ class _Reading:
         if not self.bootstrapped:
             hints.append("This vault was never set up: the operator runs `echo.py bootstrap` once.")
         if answer["parked"] or answer["conflicts"]:
-            hints.append("Parked writes or conflicts wait for the operator: `echo-mcp queue list` shows them.")
+            hints.append("Parked writes or conflicts wait for the operator: `echo-mcp queue list` (CLI: `queue`).")
         if answer["aging"]:
             hints.append("Aging items: offer the operator to sort the inbox and to review them.")
         if answer["sections"]["sessions_since"] >= 3:
