@@ -5,15 +5,13 @@ share most of the smallest hashes; whoever finds a likely copy compares the text
 """
 from __future__ import annotations
 
-import heapq
+import itertools
 import re
 import zlib
-from typing import Iterable, List, Sequence
+from typing import List, Sequence
 
 from echo_core.boundaries import SPACELESS
-from echo_core.links import plain_text
 from echo_core.markdown import Heading
-from echo_core.text import fold
 
 RUN = 5
 KEPT = 8
@@ -21,6 +19,7 @@ ENOUGH = 3
 """Hashes two sketches must share before the bodies are worth a comparison."""
 
 _WORD = re.compile(r"[^\W_]+")
+_LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
 _LONGEST = 200_000
 
 
@@ -35,10 +34,16 @@ def body_of(text: str, body_offset: int, found: Sequence[Heading]) -> str:
 
 
 def sketch(body: str) -> List[int]:
-    """At most 8 hashes that stand for the body, ascending; empty for one of fewer than five words."""
-    words = list(_words(fold(plain_text(body[:_LONGEST]))))
-    runs = {" ".join(words[place:place + RUN]) for place in range(len(words) - RUN + 1)}
-    return sorted(heapq.nsmallest(KEPT, (zlib.crc32(run.encode("utf-8", "replace")) for run in runs)))
+    """At most 8 hashes that stand for the body, ascending; empty for one of fewer than five words.
+
+    Case and links do not count: a body and the same body with its mentions linked have one sketch.
+    """
+    words = _words(_LINK.sub(r"\1", body[:_LONGEST]).casefold())
+    joined = " ".join(words).encode("utf-8", "replace")
+    ends = list(itertools.accumulate(len(word.encode("utf-8", "replace")) + 1 for word in words))
+    starts = [0, *ends]
+    hashes = {zlib.crc32(joined[start:end - 1]) for start, end in zip(starts, ends[RUN - 1:])}
+    return sorted(hashes)[:KEPT]
 
 
 def alike(one: Sequence[int], other: Sequence[int]) -> bool:
@@ -46,6 +51,9 @@ def alike(one: Sequence[int], other: Sequence[int]) -> bool:
     return len(set(one) & set(other)) >= min(ENOUGH, len(one), len(other)) > 0
 
 
-def _words(text: str) -> Iterable[str]:
-    for match in _WORD.finditer(text):
-        yield from (match.group() if SPACELESS.search(match.group()) else (match.group(),))
+def _words(text: str) -> List[str]:
+    """Words; in scripts that write no blanks every character is one."""
+    words = _WORD.findall(text)
+    if not SPACELESS.search(text):
+        return words
+    return [part for word in words for part in (word if SPACELESS.search(word) else (word,))]
