@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_context import OpContext
 from echo_core import frontmatter
 from echo_core.kinds import INBOX
 from echo_core.notebytes import decode
 from echo_edits import notes_in
-from echo_inbox import age_days, aging, read_items
+from echo_inbox import Item, age_days, aging, read_items
 from echo_session_logs import instant_of
 
 LIMITS: Tuple[Tuple[str, str, int], ...] = (
@@ -27,10 +27,10 @@ class Aging(NamedTuple):
     days: int
 
 
-def aging_things(ctx: OpContext) -> List[Aging]:
+def aging_things(ctx: OpContext, items: Optional[Sequence[Item]] = None) -> List[Aging]:
     """Everything past its limit, notes first, then inbox items. A note without a readable date does not age.
 
-    Reads two folders and the inbox, not the whole vault. Raises vault errors.
+    items: the inbox, when the caller has read it. Reads two folders, not the whole vault. Raises vault errors.
     """
     today = ctx.clock.today()
     found = [
@@ -39,7 +39,8 @@ def aging_things(ctx: OpContext) -> List[Aging]:
         for path, days in _ages(ctx, folder, today)
         if days > limit
     ]
-    return found + [Aging("inbox", INBOX, age_days(item, today) or 0) for item in aging(read_items(ctx), today)]
+    inbox = read_items(ctx) if items is None else items
+    return found + [Aging("inbox", INBOX, age_days(item, today) or 0) for item in aging(inbox, today)]
 
 
 def _ages(ctx: OpContext, folder: str, today: date) -> List[Tuple[str, int]]:

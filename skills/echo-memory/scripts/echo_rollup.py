@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from echo_context import Envelope, OpContext, ok
 from echo_core import markdown
 from echo_core.clock import Period, parse_day, period_of
-from echo_core.errors import EchoError, InvalidTarget, NotFound
+from echo_core.errors import EchoError, InvalidArgument, InvalidTarget, NotFound
 from echo_core.kinds import SCOPE
 from echo_core.note import NoteFacts, facts
 from echo_core.notebytes import decode, displayable
@@ -36,7 +36,7 @@ def rollup_data_op(period: str, date: Optional[str] = "", *, ctx: OpContext) -> 
     `projects, inbox, scope_history, sessions, decisions`, each at most LIST_ITEMS items, cuts flagged. A note that
     cannot be read is named in `warnings`. Raises InvalidArgument and vault errors.
     """
-    span = period_of(period, parse_day(date, "date") if date else ctx.clock.today())
+    span = _period(period, parse_day(date, "date") if date else ctx.clock.today())
     path = f"journal/{span.folder}/{span.name}.md"
     warnings: List[str] = []
     lists = {
@@ -57,6 +57,13 @@ def rollup_data_op(period: str, date: Optional[str] = "", *, ctx: OpContext) -> 
     if warnings:
         answer["warnings"] = warnings
     return answer
+
+
+def _period(kind: str, day: Day) -> Period:
+    try:
+        return period_of(kind, day)
+    except OverflowError:
+        raise InvalidArgument("date lies in a period that the calendar does not hold whole", field="date") from None
 
 
 def _projects(ctx: OpContext, warnings: List[str]) -> List[Dict[str, Any]]:
@@ -97,9 +104,9 @@ def _scope_history(span: Period, ctx: OpContext) -> List[Dict[str, str]]:
 
 def _sessions(span: Period, ctx: OpContext, warnings: List[str]) -> List[Dict[str, str]]:
     """Session logs of the period, oldest first: `{path, title, at}`."""
-    logs = {log.path: log.at for log in session_logs(ctx) if span.holds(log.at.date())}
+    logs = {log.path: log for log in session_logs(ctx) if span.holds(log.day)}
     return [
-        {**_named(facts(path, text)), "at": logs[path].isoformat(timespec="minutes")}
+        {**_named(facts(path, text)), "at": logs[path].at(ctx).isoformat(timespec="minutes")}
         for path, text in _notes(ctx, list(logs), warnings)
     ]
 

@@ -14,7 +14,7 @@ from echo_core.notebytes import displayable
 from echo_core.text import one_line, shorten
 from echo_core.vault.base import version_of
 from echo_edits import edit_note, read_text
-from echo_session_logs import count_after, instant_of, session_logs
+from echo_session_logs import SessionLog, count_after, instant_of, session_logs
 from echo_starters import starter_text
 
 SECTION = "Scope"
@@ -40,8 +40,9 @@ def scope_show_op(*, ctx: OpContext) -> Envelope:
     scope = read_scope(ctx)
     text, cut = shorten(displayable(scope.text), SHOWN_CHARS)
     hint = None if scope.text else "No scope is set. Ask the operator what they work on, then call echo_set_scope."
+    since = sessions_since(scope, session_logs(ctx), ctx)
     return ok(
-        scope=text, scope_updated=displayable(scope.updated), sessions_since=sessions_since(scope, ctx),
+        scope=text, scope_updated=displayable(scope.updated), sessions_since=since,
         truncated=cut or None, total_chars=len(scope.text) if cut else None, hint=hint, warnings=scope.warnings,
     )
 
@@ -95,11 +96,10 @@ def read_scope(ctx: OpContext) -> Scope:
     return Scope("", "", []) if text is None else _scope_of(text)
 
 
-def sessions_since(scope: Scope, ctx: OpContext) -> int:
-    """How many session logs are later than the scope."""
-    logs = session_logs(ctx)
+def sessions_since(scope: Scope, logs: List[SessionLog], ctx: OpContext) -> int:
+    """How many of the session logs are later than the scope."""
     since = instant_of(scope.updated, ctx) if scope.updated else None
-    return len(logs) if since is None else count_after(logs, since)
+    return len(logs) if since is None else count_after(logs, since, ctx)
 
 
 def _scope_of(text: str) -> Scope:

@@ -87,10 +87,10 @@ def _at_first_attempt(bundle: Bundle, ctx: OpContext) -> OpContext:
     """
     now = ctx.clock.now()
     for log in reversed(session_logs(ctx)):
-        if now.timestamp() - log.at.timestamp() > REPEAT_HOURS * 3600:
+        at = log.at(ctx)
+        if now.timestamp() - at.timestamp() > REPEAT_HOURS * 3600:
             break
-        same_minute = log.at == now.replace(second=0)
-        then = ctx if same_minute else replace(ctx, clock=ctx.clock.at(log.at.isoformat()))
+        then = ctx if log.stamp == ctx.clock.file_stamp() else replace(ctx, clock=ctx.clock.at(at.isoformat()))
         if log.slug.startswith(slug_of(bundle.title)) and read_text(ctx, log.path) == _log_text(bundle, then):
             return then
     return ctx

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timezone
+from datetime import date, datetime
 from typing import Dict, List, NamedTuple, Optional
 
 from echo_context import OpContext
@@ -11,20 +11,24 @@ from echo_core.errors import EchoError, NotFound
 from echo_core.kinds import HEARTBEAT
 
 FOLDER = "_agent/sessions"
-_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})-([01]\d|2[0-3])([0-5]\d)-(.+)\.md")
+_NAME = re.compile(r"(?P<stamp>\d{4}-\d{2}-\d{2}-(?:[01]\d|2[0-3])[0-5]\d)-(?P<slug>.+)\.md", re.ASCII)
 
 
 class SessionLog(NamedTuple):
-    """One session log. at: the minute its name says, in the owner's zone. slug: the rest of the name."""
+    """One session log. stamp: the minute its name says, as the wall clock showed it. slug: the rest of the name."""
 
     path: str
-    at: datetime
+    stamp: str
     slug: str
 
+    def at(self, ctx: OpContext) -> datetime:
+        """The minute of the stamp as a moment in the owner's zone; of an hour that came twice the first."""
+        return ctx.clock.at(f"{self.stamp[:10]}T{self.stamp[11:13]}:{self.stamp[13:]}").now()
+
     @property
-    def stamp(self) -> str:
-        """The stamp in its name, `2026-11-30-1405`; sorts by wall time."""
-        return self.path[len(FOLDER) + 1:][:15]
+    def day(self) -> date:
+        """The owner's calendar day of the stamp."""
+        return date.fromisoformat(self.stamp[:10])
 
 
 def session_logs(ctx: OpContext) -> List[SessionLog]:
@@ -33,21 +37,30 @@ def session_logs(ctx: OpContext) -> List[SessionLog]:
         names = ctx.vault.list_folder(FOLDER).files
     except NotFound:
         return []
-    logs = [_log(name, ctx) for name in sorted(names)]
-    return [log for log in logs if log is not None]
+    matches = [_NAME.fullmatch(name) for name in sorted(names)]
+    return [
+        SessionLog(f"{FOLDER}/{match.group()}", match.group("stamp"), match.group("slug"))
+        for match in matches if match and _is_day(match.group("stamp")[:10])
+    ]
 
 
-def count_after(logs: List[SessionLog], instant: datetime) -> int:
-    """How many logs have a stamp later than `instant` (aware). Compared in UTC: wall times repeat in autumn."""
-    limit = instant.astimezone(timezone.utc)
-    return sum(1 for log in logs if log.at.astimezone(timezone.utc) > limit)
+def count_after(logs: List[SessionLog], instant: datetime, ctx: OpContext) -> int:
+    """How many logs have a stamp later than `instant` (aware). Compared as moments: wall times repeat in autumn."""
+    limit, day = instant.timestamp(), instant.date().toordinal()
+
+    def is_later(log: SessionLog) -> bool:
+        days = log.day.toordinal() - day
+        # Only stamps around the limit need the zone; there can be thousands of others.
+        return days > 2 or (days >= -2 and log.at(ctx).timestamp() > limit)
+
+    return sum(1 for log in logs if is_later(log))
 
 
 def instant_of(text: str, ctx: OpContext) -> Optional[datetime]:
     """The moment that an ISO instant or a plain day of the vault means in the owner's zone; None for neither."""
     try:
         return ctx.clock.at(text).now()
-    except EchoError:
+    except (EchoError, OverflowError):
         return None
 
 
@@ -62,10 +75,8 @@ def heartbeat(ctx: OpContext) -> Dict[str, str]:
     return {name: str(found.get(name, "")) for name in ("session", "at", "agent")}
 
 
-def _log(name: str, ctx: OpContext) -> Optional[SessionLog]:
-    match = _NAME.fullmatch(name)
-    if not match:
-        return None
-    day, hour, minute, slug = match.groups()
-    at = instant_of(f"{day}T{hour}:{minute}", ctx)
-    return None if at is None else SessionLog(f"{FOLDER}/{name}", at, slug)
+def _is_day(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
