@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import echo
@@ -35,7 +35,7 @@ class Ran(NamedTuple):
     out: str
     err: str
 
-    def envelope(self) -> Dict[str, Any]:
+    def envelope(self) -> dict[str, Any]:
         """Stdout as the one JSON object it has to be."""
         answer = json.loads(self.out)
         assert isinstance(answer, dict)
@@ -60,13 +60,13 @@ class Cli:
         )
         return Ran(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
-    def process_json(self, *line: str, stdin: str = "", code: int = 0, **env: str) -> Dict[str, Any]:
+    def process_json(self, *line: str, stdin: str = "", code: int = 0, **env: str) -> dict[str, Any]:
         """The envelope of a process that has to end with exit code `code`, alone on stdout."""
         ran = self(*line, "--json", stdin=stdin, **env)
         assert ran.code == code, ran
         return ran.envelope()
 
-    def json(self, *line: str, stdin: str = "", code: int = 0, **env: str) -> Dict[str, Any]:
+    def json(self, *line: str, stdin: str = "", code: int = 0, **env: str) -> dict[str, Any]:
         """The same in this process, which is a good deal quicker."""
         out, err = io.StringIO(), io.StringIO()
         given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
@@ -141,7 +141,7 @@ def test_the_same_answer_as_text(ready: Cli) -> None:
     assert ran.err.startswith("not-found: ")
 
 
-@pytest.mark.parametrize("line,code,field", [
+@pytest.mark.parametrize(("line", "code", "field"), [
     (["capture"], 2, "title"),
     (["capture", "Ada", "--kind", "persn"], 2, "kind"),
     (["capture", "Ada", "--kidn", "person"], 2, "kidn"),
@@ -158,7 +158,7 @@ def test_the_same_answer_as_text(ready: Cli) -> None:
     (["lint", "--checks", "broken"], 2, "checks"),
 ])
 def test_a_wrong_call_names_the_field_and_ends_with_its_code(
-    line: List[str], code: int, field: Optional[str], ready: Cli, capsys: pytest.CaptureFixture[str]
+    line: list[str], code: int, field: str | None, ready: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit codes of spec 3.1; nothing is written and no traceback is shown."""
     before = snapshot(ready.folder)
@@ -177,7 +177,7 @@ def test_a_near_miss_is_answered_with_the_real_name(cli: Cli) -> None:
     assert "Did you mean --kind?" in cli.json("capture", "Ada", "--kidn", "person", code=2)["hint"]
 
 
-@pytest.mark.parametrize("env,variable", [
+@pytest.mark.parametrize(("env", "variable"), [
     ({"ECHO_BASE": ""}, "ECHO_BASE"),
     ({"ECHO_BASE": "http://127.0.0.1:27123"}, "ECHO_BASE"),
     ({"ECHO_BASE": "ftp://host/vault"}, "ECHO_BASE"),
@@ -188,7 +188,7 @@ def test_a_near_miss_is_answered_with_the_real_name(cli: Cli) -> None:
     ({"ECHO_CLOCK": "noon"}, "ECHO_CLOCK"),
 ])
 def test_a_wrong_setting_is_named_with_its_cure(
-    env: Dict[str, str], variable: str, cli: Cli, capsys: pytest.CaptureFixture[str]
+    env: dict[str, str], variable: str, cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Exit 64, one line that names the variable, and what to do."""
     assert echo.main(["load", "--json"], {**cli.env, **env}) == 64
@@ -353,7 +353,7 @@ def test_the_session_check_is_silent_when_the_vault_is_away(cli: Cli) -> None:
 @pytest.mark.parametrize("shell", [path for path in map(shutil.which, ("sh", "dash", "bash")) if path])
 def test_the_hooks_load_and_check(shell: str, ready: Cli) -> None:
     """SessionStart prints the memory, Stop one reminder line, in every POSIX shell."""
-    def hook(*arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    def hook(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([shell, str(HOOK), *arguments], capture_output=True, text=True, timeout=60, check=False,
                               env={**ready.env, **env})
 
@@ -389,7 +389,7 @@ def test_old_names_can_still_be_imported() -> None:
     assert (echo.load_op, echo.doctor_op) == (echo_load.load_op, echo_doctor.doctor_op)
     assert (echo.scope_show_op, echo.scope_set_op) == (echo_scope.scope_show_op, echo_scope.scope_set_op)
     with pytest.raises(AttributeError):
-        echo.no_such_name  # noqa: B018
+        echo.no_such_name
 
 
 @pytest.mark.parametrize("python", [sys.executable, *([str(OLDEST)] if OLDEST.exists() else [])])
@@ -397,9 +397,11 @@ def test_a_short_day_runs_on_the_oldest_python_too(python: str, tmp_path: Path) 
     """Nothing installed, warnings are errors, Python 3.9 as well as this one."""
     cli = Cli(tmp_path, python)
     assert cli.process_json("bootstrap")["action"] == "created"
-    assert cli.process_json("capture", "Ada Lovelace", "--kind", "person", "--body", "Writes programs.")["action"] == "created"
+    made = cli.process_json("capture", "Ada Lovelace", "--kind", "person", "--body", "Writes programs.")
+    assert made["action"] == "created"
     assert cli.process_json("resolve", "ada lovelace")["match"] is True
-    assert cli.process_json("recall", "who writes programs")["primary"][0]["path"] == "resources/people/ada-lovelace.md"
+    hits = cli.process_json("recall", "who writes programs")["primary"]
+    assert hits[0]["path"] == "resources/people/ada-lovelace.md"
     assert cli.process_json("capture", "buy milk")["action"] == "inbox"
     line = cli.process_json("triage")["items"][0]["id"]
     proposals = json.dumps([{"line": line, "action": "discard"}])

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 from echo_bootstrap import bootstrap_op
@@ -12,7 +12,7 @@ from echo_doctor import MOST_VIOLATIONS, doctor_op, health_op
 from opsfixture import make_ctx, put, snapshot
 
 
-def row(answer: Dict[str, Any], name: str) -> Dict[str, Any]:
+def row(answer: dict[str, Any], name: str) -> dict[str, Any]:
     """The check of that name."""
     found = [check for check in answer["checks"] if check["name"] == name]
     assert len(found) == 1
@@ -60,7 +60,7 @@ def test_a_vault_that_was_never_set_up_says_what_to_run(tmp_path: Path) -> None:
     assert row(answer, "marker") == {"name": "marker", "ok": False, "detail": "the vault has no marker; run bootstrap"}
 
 
-@pytest.mark.parametrize("version,cure", [("2", "run migrate"), ("4", "update ECHO"), ("x", "run migrate")])
+@pytest.mark.parametrize(("version", "cure"), [("2", "run migrate"), ("4", "update ECHO"), ("x", "run migrate")])
 def test_another_schema_version_says_what_to_run(version: str, cure: str, tmp_path: Path) -> None:
     """Older wants migrate, newer wants a newer program."""
     put(tmp_path, "_agent/echo-vault.md", f"---\nschema_version: {version}\n---\n")

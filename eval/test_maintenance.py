@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import List, Tuple
 
 import pytest
 from echo_bootstrap import bootstrap_op
@@ -26,7 +25,7 @@ def ctx(tmp_path: Path) -> OpContext:
     return made
 
 
-def found(answer: "dict[str, object]", check: str) -> List[str]:
+def found(answer: dict[str, object], check: str) -> list[str]:
     """The paths a check names."""
     rows = answer["violations"]
     assert isinstance(rows, list)
@@ -123,7 +122,7 @@ def test_decay_proposes_what_was_left_alone(ctx: OpContext, tmp_path: Path) -> N
     put(tmp_path, "projects/archived/done.md", "---\ntitle: Done\nupdated: 2020-01-01\n---\n")
     put(tmp_path, "inbox/captures/inbox.md", "# Inbox\n\n- 2026-11-22: past\n- 2026-11-23: not yet\n")
     before = snapshot(tmp_path)
-    rows: List[Tuple[str, int]] = [(row["title"], row["age_days"]) for row in decay_op(ctx=ctx)["proposals"]]
+    rows: list[tuple[str, int]] = [(row["title"], row["age_days"]) for row in decay_op(ctx=ctx)["proposals"]]
     assert rows == [("Slow", 61), ("Old", 15), ("past", 8)]
     assert snapshot(tmp_path) == before
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import pytest
 from echo_admin import ADMIN_TOOLS
@@ -131,7 +131,7 @@ def test_triage_lists_previews_and_applies(ctx: OpContext, tmp_path: Path) -> No
     """Three calls; the preview writes nothing, the applied line leaves the inbox."""
     capture_op("Grace Hopper: compilers", ctx=ctx)
     item = triage_op([], ctx=ctx)["items"][0]
-    proposals: List[Dict[str, Any]] = [{"line": item["id"], "action": "capture", "title": "Grace Hopper",
+    proposals: list[dict[str, Any]] = [{"line": item["id"], "action": "capture", "title": "Grace Hopper",
                                         "kind": "person", "body": "Compilers."}]
     before = snapshot(tmp_path)
     preview = triage_op(proposals, ctx=ctx)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import echo
 import pytest
@@ -22,7 +22,7 @@ class Machine:
         self.env = {"ECHO_BASE": str(folder / "vault"), "ECHO_STATE_DIR": str(folder / "state"), "ECHO_TZ": ZONE,
                     "ECHO_CLOCK": INSTANT}
 
-    def __call__(self, *line: str, code: int = 0, clock: str = INSTANT) -> Dict[str, Any]:
+    def __call__(self, *line: str, code: int = 0, clock: str = INSTANT) -> dict[str, Any]:
         assert echo.main([*line, "--json"], {**self.env, "ECHO_CLOCK": clock}) == code
         answer = json.loads(self.capsys.readouterr().out)
         assert isinstance(answer, dict)
@@ -36,7 +36,7 @@ class Machine:
         """The same folder again."""
         (self.folder / "away").rename(self.folder / "vault")
 
-    def waiting(self) -> List[str]:
+    def waiting(self) -> list[str]:
         """The states of what is queued."""
         return [row["state"] for row in self("queue")["writes"]]
 
@@ -218,7 +218,7 @@ def test_an_interrupted_replay_keeps_the_write(tmp_path: Path) -> None:
     queue = CliQueue(str(tmp_path), "v")
     queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
 
-    def dies(write: Waiting) -> Dict[str, Any]:
+    def dies(write: Waiting) -> dict[str, Any]:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -230,9 +230,9 @@ def test_a_second_process_leaves_a_running_replay_alone(tmp_path: Path) -> None:
     """While one replays, the other does nothing instead of writing twice."""
     queue = CliQueue(str(tmp_path), "v")
     queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
-    calls: List[str] = []
+    calls: list[str] = []
 
-    def call(write: Waiting) -> Dict[str, Any]:
+    def call(write: Waiting) -> dict[str, Any]:
         calls.append(write.op_id)
         assert CliQueue(str(tmp_path), "v").replay(call).arrived == []
         return {"ok": True}
@@ -245,14 +245,14 @@ def test_a_second_process_leaves_a_running_replay_alone(tmp_path: Path) -> None:
     {"ok": False, "code": "vault-unreachable", "error": "gone"},
     {"ok": False, "action": "lock-held", "hint": "wait"},
 ])
-def test_what_passes_by_itself_is_not_parked(envelope: Dict[str, Any], tmp_path: Path) -> None:
+def test_what_passes_by_itself_is_not_parked(envelope: dict[str, Any], tmp_path: Path) -> None:
     """A vault that goes again, or a held lock: the write waits, and so do those behind it."""
     queue = CliQueue(str(tmp_path), "v")
     for line in "ab":
         queue.add("echo_append_note", {"path": "a.md", "line": line}, INSTANT)
-    calls: List[str] = []
+    calls: list[str] = []
 
-    def call(write: Waiting) -> Dict[str, Any]:
+    def call(write: Waiting) -> dict[str, Any]:
         calls.append(write.op_id)
         return envelope
 
