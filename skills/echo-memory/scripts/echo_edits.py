@@ -5,13 +5,14 @@ in step with what was written.
 """
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import json
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 from echo_context import OpContext
-from echo_core.errors import NotFound
+from echo_core.errors import InvalidTarget, MalformedNote, NotFound
 from echo_core.index import EntityIndex, Entry
 from echo_core.kinds import DAY_NOTES, is_entity, kind_of
 from echo_core.locks import LockHeld
@@ -33,12 +34,23 @@ def edit_note(
     Raises what `echo_core.vault.base.edit` and the surgery raise.
     """
     def on_bytes(before: Optional[bytes]) -> bytes:
-        return encode(surgery(None if before is None else decode(before)[0]))
+        with about(path):
+            return encode(surgery(None if before is None else decode(before)[0]))
 
     edited = edit(ctx.vault, path, on_bytes, if_match)
     if edited.changed:
         ctx.catalog.touch(path, edited.after)
     return edited
+
+
+@contextlib.contextmanager
+def about(path: str) -> Iterator[None]:
+    """What is found wrong with a note's text, which knows no path, is answered with the note's path."""
+    try:
+        yield
+    except (InvalidTarget, MalformedNote) as failure:
+        failure.data["path"] = failure.data.get("path") or path
+        raise
 
 
 def must_exist(path: str, text: Optional[str], ctx: OpContext) -> str:
@@ -80,8 +92,6 @@ def diff_of(path: str, before: Optional[str], after: str) -> str:
 
 def line_under(text: str, heading: str, line: str, level: int = 2) -> str:
     """`text` with `line` appended under `heading` (made at the end when missing); unchanged when it stands there."""
-    from echo_core.errors import InvalidTarget
-
     try:
         section = find_heading(text, heading)
     except InvalidTarget as failure:

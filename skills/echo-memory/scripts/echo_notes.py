@@ -14,7 +14,7 @@ from echo_core.notebytes import decode, displayable
 from echo_core.paths import check_path, is_note
 from echo_core.text import shorten, suspicious_unicode
 from echo_core.vault.base import require_version, version_of
-from echo_edits import diff_of, edit_note, index_notes, must_exist
+from echo_edits import about, diff_of, edit_note, index_notes, must_exist
 
 FRONTMATTER_CHARS = 4000
 """Longest frontmatter, as JSON, that get_note answers with."""
@@ -35,7 +35,8 @@ def get_note_op(path: str, section: str = "", max_chars: int = 8000, *, ctx: OpC
     block = frontmatter.parse(text)
     content = text
     if section:
-        content = markdown.section_text(text, markdown.find_heading(text, section))
+        with about(found):
+            content = markdown.section_text(text, markdown.find_heading(text, section))
     shown, truncated = shorten(displayable(content), max_chars)
     answer = ok(
         path=found, content=shown, quoted=True, version=version_of(data), section=section or None,
@@ -122,20 +123,16 @@ def patch_op(
     found = writable_note(path, ctx)
 
     def surgery(text: Optional[str]) -> str:
-        note = must_exist(found, text, ctx)
-        try:
-            return _patched(note, operation, target_type, target, content, create)
-        except InvalidTarget as failure:
-            failure.data.setdefault("path", found)
-            raise
+        return _patched(must_exist(found, text, ctx), operation, target_type, target, content, create)
 
     warnings = _route_warnings(found, ctx)
     if dry_run:
         before = ctx.vault.read(found)
         require_version(found, before, if_match) if if_match else None
         old = decode(before)[0]
-        return ok("preview", path=found, version=version_of(before), diff=diff_of(found, old, surgery(old)),
-                  warnings=warnings)
+        with about(found):
+            diff = diff_of(found, old, surgery(old))
+        return ok("preview", path=found, version=version_of(before), diff=diff, warnings=warnings)
     edited = edit_note(ctx, found, surgery, if_match)
     old, new = decode(edited.before or b"")[0], decode(edited.after)[0]
     if edited.changed and is_entity(found) and _names_changed(found, old, new):
