@@ -419,9 +419,20 @@ def test_a_flood_of_idle_connections_leaves_room(tmp_path: Path) -> None:
         assert flooded.stop() == 0
 
 
+def test_a_request_in_flight_is_answered_before_the_end(tmp_path: Path) -> None:
+    """SIGTERM: no new connections, health says 503, the running write gets its answer, exit 0."""
+    with running_server(tmp_path, fake=True) as ending, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(ending.call, "fake_effect", sleep_s=1)
+        while "echo_calls_open 1\n" not in ending.client.get(f"{ending.base}/metrics").text:
+            pass
+        ending.process.terminate()
+        assert answer.result(10) == {"ok": True, "action": "created", "count": 1}
+        assert ending.process.wait(10) == 0
+
+
 def test_an_address_in_use_is_one_line(tmp_path: Path, server: Server) -> None:
     """A second server on the same port says which settings to change and leaves."""
-    env = environment(tmp_path, tmp_path / "state", ECHO_MCP_PORT=str(server.port))
+    env = environment(tmp_path / "vault", tmp_path / "state", ECHO_MCP_PORT=str(server.port))
     done = subprocess.run([sys.executable, "-m", "echo_mcp", "serve"], env=env, capture_output=True, text=True)
     assert done.returncode == 69
     assert done.stderr.count("\n") == 1

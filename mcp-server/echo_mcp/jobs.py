@@ -1,7 +1,7 @@
 """Work behind the server: probe the vault, keep catalog and search index in step with it (spec 5.5).
 
-A walk every `ECHO_MCP_INDEX_TTL` seconds is the floor; where the vault is a folder, a watcher asks for one as soon
-as something changes (a container's bind mount or a network share may never tell, hence the floor).
+A walk every `ECHO_MCP_INDEX_TTL` seconds is the floor; where the vault is a folder, a watcher tells at once what
+changes (on a container's bind mount or a network share it may never tell, hence the floor).
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from echo_mcp.health import PROBE_S, Health
 LINT_S = 600.0
 """Seconds between two countings of findings, when the notes have changed."""
 BREATH = 4.0
-"""Rest after a refresh, in multiples of the time it took, so that a busy folder does not take a core."""
+"""Rest after a run, in multiples of the processor time it took, so that a busy folder does not take a core."""
 WATCH_RETRY_S = 30.0
 FREE_BYTES = 1024 * 1024
 """The state folder counts as full below this."""
@@ -35,20 +35,19 @@ class Repeated(threading.Thread):
         self._work = work
         self._period_s = period_s
         self._woken = threading.Event()
-        self._stopped = False
+        self._ended = threading.Event()
 
     def run(self) -> None:
-        while not self._stopped:
+        while not self._ended.is_set():
             self._woken.clear()
-            started = time.monotonic()
+            started = time.thread_time()
             try:
                 self._work()
             except Exception as failure:
                 logs.LOGGER.error("job-failed", exc_info=failure, extra={"fields": {"job": self.name}})
-            took = time.monotonic() - started
-            if not self._stopped:
-                time.sleep(min(BREATH * took, self._period_s))
-                self._woken.wait(max(0.0, self._period_s - BREATH * took))
+            rest = min(BREATH * (time.thread_time() - started), self._period_s)
+            if not self._ended.wait(rest):
+                self._woken.wait(self._period_s - rest)
 
     def wake(self) -> None:
         """Run again soon."""
@@ -56,7 +55,7 @@ class Repeated(threading.Thread):
 
     def stop(self) -> None:
         """Run no more; a run that is under way ends by itself."""
-        self._stopped = True
+        self._ended.set()
         self._woken.set()
 
 
@@ -146,27 +145,26 @@ def disk_usable(folder: str) -> bool:
     return os.access(folder, os.W_OK) and (free is None or free.f_bavail * free.f_frsize >= FREE_BYTES)
 
 
-def watch(folder: str, on_change: Callable[[], None], stop: threading.Event) -> None:
-    """Start a daemon that calls `on_change` when something under `folder` changes.
+def watch(folder: str, on_change: Callable[[list[str]], None], stop: threading.Event) -> None:
+    """Start a daemon that calls `on_change` with the changed paths below `folder`, relative and "/"-separated.
 
     Where watching fails (no such folder, no watches left) it tries again every WATCH_RETRY_S; the walk is the floor.
     """
 
+    def visible(_: watchfiles.Change, path: str) -> bool:
+        """Dot folders and temporary files are no notes."""
+        return f"{os.sep}." not in path[len(folder):]
+
     def run() -> None:
         while not stop.is_set():
             try:
-                for _ in watchfiles.watch(
-                    folder, watch_filter=_visible, stop_event=stop, raise_interrupt=False,
+                for changes in watchfiles.watch(
+                    folder, watch_filter=visible, stop_event=stop, raise_interrupt=False,
                     ignore_permission_denied=True, step=20, debounce=200, rust_timeout=1000,
                 ):
-                    on_change()
+                    on_change([os.path.relpath(path, folder).replace(os.sep, "/") for _, path in changes])
             except (OSError, RuntimeError) as failure:
                 logs.event("watch-failed", exception=type(failure).__name__)
             stop.wait(WATCH_RETRY_S)
 
     threading.Thread(target=run, name="watch", daemon=True).start()
-
-
-def _visible(_: object, path: str) -> bool:
-    """Dot folders and our own temporary files are no notes."""
-    return f"{os.sep}." not in path

@@ -1,14 +1,13 @@
 """Counters as Prometheus text."""
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from echo_mcp.health import Health
-from echo_mcp.registry import ToolStats
+from echo_mcp.registry import Registry
 
 
-def prometheus(stats: Mapping[str, ToolStats], health: Health) -> str:
-    """Calls by outcome, time and size by tool, and the gauges of the vault and the index."""
+def prometheus(registry: Registry, health: Health) -> str:
+    """Calls by outcome, time and size by tool, and the gauges of calls, vault and index."""
+    stats = registry.stats
     lines = ["# HELP echo_calls_total Calls by tool and outcome.", "# TYPE echo_calls_total counter"]
     for tool, total in stats.items():
         for outcome, count in sorted(total.outcomes.items()):
@@ -19,6 +18,7 @@ def prometheus(stats: Mapping[str, ToolStats], health: Health) -> str:
         lines.append(f'echo_call_seconds_count{{tool="{tool}"}} {total.outcomes.total()}')
     lines += ["# HELP echo_answer_bytes_total Bytes answered by tool.", "# TYPE echo_answer_bytes_total counter"]
     lines += [f'echo_answer_bytes_total{{tool="{tool}"}} {total.sent}' for tool, total in stats.items()]
+    lines += _gauge("echo_calls_open", "Calls that wait or run now.", registry.open_calls())
     lines += _gauge("echo_vault_up", "Whether the vault answered the last probe.", int(health.vault_reachable))
     lines += _gauge("echo_index_ready", "Whether all notes have been read once.", int(health.index_ready))
     lines += _gauge("echo_index_age_seconds", "Time since the notes were compared with the vault.", health.index_age_s)

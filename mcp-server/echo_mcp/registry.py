@@ -168,6 +168,10 @@ class Registry:
         """The prompt of exactly this name."""
         return self._prompts.get(name)
 
+    def open_calls(self) -> int:
+        """Calls that wait for a thread or run in one."""
+        return sum(lane.open for lane in self._lanes.values())
+
     def drain(self, until: float) -> bool:
         """Wait for running calls until `time.monotonic()` passes `until`; whether all are done."""
         drained = [lane.drain(until) for lane in self._lanes.values()]

@@ -50,7 +50,7 @@ class Bridge:
 
     async def metrics(self, request: Request) -> Response:
         """`GET /metrics`: Prometheus text."""
-        text = prometheus(self._registry.stats, self._health)
+        text = prometheus(self._registry, self._health)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 

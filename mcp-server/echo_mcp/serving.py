@@ -14,7 +14,7 @@ from echo_mcp.auth import HEAD_LIMIT
 from echo_mcp.connections import GuardedProtocol
 from echo_mcp.limits import App
 
-GRACE_S = 7
+GRACE_S = 6
 """Seconds that requests in work get to finish after SIGTERM."""
 BACKLOG = 128
 """Connections accepted at one go; more could exhaust the file limit before the first one is looked at."""

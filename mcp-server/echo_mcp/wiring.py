@@ -17,7 +17,7 @@ from echo_config import build_context
 from echo_context import OpContext
 from echo_core.lint import lint
 
-from echo_mcp import __version__, http, jobs, logs
+from echo_mcp import __version__, follow, http, jobs, logs
 from echo_mcp.health import Health
 from echo_mcp.limits import App
 from echo_mcp.registry import Registry
@@ -26,7 +26,7 @@ from echo_mcp.settings import Settings, SettingsFault
 from echo_mcp.toolsets import Toolset
 from echo_mcp.toolsets.memory import MemoryToolset
 
-STOP_S = 9.5
+STOP_S = 8.5
 """Seconds from SIGTERM until running calls are left behind."""
 
 
@@ -77,7 +77,8 @@ class Background:
     """The threads behind the server."""
 
     def __init__(self, ctx: OpContext, settings: Settings, health: Health) -> None:
-        self._vault = settings.vault
+        self._ctx = ctx
+        self._folder = settings.vault
         self._stop = threading.Event()
         self.refresher = jobs.Refresher(lambda: _refresh(ctx), lambda: _findings(ctx), health, settings.index_ttl_s)
         self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health, self.refresher.retry)
@@ -86,7 +87,11 @@ class Background:
         """Start all threads; the notes are read behind, calls that need them wait."""
         self._probe.start()
         self.refresher.thread.start()
-        jobs.watch(self._vault, self.refresher.thread.wake, self._stop)
+        jobs.watch(self._folder, self._changed, self._stop)
+
+    def _changed(self, paths: list[str]) -> None:
+        if not follow.take_in(paths, self._ctx):
+            self.refresher.thread.wake()
 
     def stop(self) -> None:
         """Ask all threads to end."""
