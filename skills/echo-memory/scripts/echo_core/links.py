@@ -45,7 +45,7 @@ def links(text: str) -> List[Link]:
     if "[[" not in text and "](" not in text:
         return []
     found = list(_frontmatter_links(text))
-    inline = spans(text)
+    inline = spans(text, links_only=True)
     math = sorted((span.start, span.end) for span in inline if span.kind == MATH)
     for span in inline:
         before = bisect_right(math, (span.start, len(text))) - 1

@@ -11,7 +11,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_core.errors import InvalidArgument
 from echo_core.mdheads import Heading, headings
-from echo_core.mdlines import BLANK, TABLE, TEXT, Line, body_offset, detect_eol, split_lines
+from echo_core.mdlines import BLANK, SETEXT, TABLE, TEXT, Line, body_offset, detect_eol, split_lines
 from echo_core.mdscan import scan, scan_fragment
 from echo_core.text import one_line
 
@@ -52,7 +52,7 @@ def edit_section(text: str, heading: Heading, operation: str, content: str) -> s
     if not content:
         return text if operation != "replace" else _emptied(text, heading, lead, tail)
     if lead == tail:
-        return _splice(text, _into_empty(text, heading, content)._replace(strict=True))
+        return _splice(text, _into_empty(text, heading, content))
     if operation == "prepend":
         return _splice(text, _Splice(lead, lead, content))
     if operation == "append":
@@ -146,8 +146,8 @@ def _into_empty(text: str, heading: Heading, content: str) -> _Splice:
     blanks = list(split_lines(text[start:end]))
     if blanks:
         at = start + blanks[0][2]
-        return _Splice(at, at, content, after=len(blanks) == 1 and end < len(text), strict=False)
-    return _Splice(start, start, content, before=end == len(text) and _is_airy(text), strict=False)
+        return _Splice(at, at, content, after=len(blanks) == 1 and end < len(text))
+    return _Splice(start, start, content, before=end == len(text) and _is_airy(text))
 
 
 def _is_airy(text: str) -> bool:
@@ -180,8 +180,8 @@ def _splice(text: str, splice: _Splice) -> str:
             return new
         sound = sound or new
     if sound is None:
-        raise InvalidArgument("the content would swallow the text below it: a code fence or comment stays open",
-                              "Close every fence and comment in the content.", field="content")
+        raise InvalidArgument("the content would change what the text around it is",
+                              "Close every code fence and comment in it.", field="content")
     return sound
 
 
@@ -191,10 +191,10 @@ def _joined(text: str, splice: _Splice, before: bool, after: bool) -> str:
     if left.strip("\ufeff") and not left.endswith(("\r", "\n")):
         left += eol
     above = _EOL.split(left.lstrip("\ufeff"))
-    if before and len(above) > 1 and above[-2].strip():
+    if before and len(above) > 1 and above[-2].strip(" \t"):
         left += eol
     piece = _lines(splice.content, eol)
-    if after and right and _EOL.split(right)[0].strip():
+    if after and right and _EOL.split(right, maxsplit=1)[0].strip(" \t"):
         piece += eol
     return left + (piece if splice.final_eol or right else piece[:-len(eol)]) + right
 
@@ -209,7 +209,11 @@ def keeps_surroundings(old: Sequence[Line], new: Sequence[Line], start: int, end
     below = [line for line in old if line.start >= end]
     while above and above[-1].kind == BLANK:
         above.pop()  # a line that holds nothing but a byte order mark takes in what is written behind it
-    return _shape(new[:len(above)]) == _shape(above) and _shape(new[len(new) - len(below):]) == _shape(below)
+    rest = new[len(new) - len(below):]
+    if _shape(new[:len(above)]) != _shape(above) or _shape(rest) != _shape(below):
+        return False
+    joined = bool(rest) and rest[0].kind == SETEXT and rest[0].block == new[len(new) - len(rest) - 1].block
+    return not joined or len(new) == len(rest)  # a text line above a setext heading would become part of it
 
 
 def _same_inside(new: Sequence[Line], own: Sequence[Line], splice: _Splice, text: str) -> bool:

@@ -1,8 +1,4 @@
-"""The block phase of CommonMark, plus tables: what each line is, given the lines above it (spec 2.2).
-
-Containers, lazy continuation, and link definitions before a setext line are followed as the specification has them;
-inline markup is the business of `echo_core.mdinline`.
-"""
+"""The block phase of CommonMark, plus tables: what each line is, given the lines above it (spec 2.2)."""
 from __future__ import annotations
 
 from typing import List, Optional, Pattern, Tuple
@@ -230,8 +226,7 @@ class Scanner:
             self.stack[-1][1] = 1
         elif not marker or marker != self.root_marker:
             self.root += 1
-        if not self.stack:
-            self.root_marker = marker
+        self.root_marker = self.root_marker if self.stack else marker
         self.stack.append([width, 0])
 
     def close(self, matched: int) -> None:
