@@ -18,7 +18,7 @@ from echo_offline import flush_op, queue_op
 from echo_raw import bump_op, delete_op, fm_op, ls_op, map_op, post_op, put_op, search_op
 from echo_tools import Tool
 
-_PATH = Param("path", help="Vault path, slug, or exact title.", required=True, form="path")
+_PATH = Param("path", help="Vault path, slug, or exact title.", required=True, form="note")
 _BODY = Param("body", form="body", required=True, help="Markdown.")
 _FOLDER = Param("folder", default="", help="Folder of the vault; default all of it.")
 

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from echo_core.clock import parse_day, parse_period
 from echo_core.errors import InvalidArgument, TooLarge
-from echo_core.paths import check_path
+from echo_core.paths import check_path, check_reference
 from echo_core.text import plural
 
 BODY_LIMIT = 1024 * 1024
@@ -29,6 +29,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_BREAK = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
+_PATH_FORMS = {"path": check_path, "note": check_reference}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class Param:
     """One parameter of a tool.
 
     type: "string", "integer", "boolean", "string[]", "object[]" or "any" (a plain YAML value).
-    form: what a string must be: "line" (one line), "body" (many lines), "path", "date", "period" or "" (= line).
+    form: what a string must be: "line" (one line), "body" (many lines), "path", "note" (the path or a name of one),
+    "date", "period" or "" (= line).
     least, most: bounds of an integer; a value outside is brought to the bound with a warning.
     fields: the parameters of each object of an "object[]".
     """
@@ -147,6 +149,9 @@ def _string(param: Param, value: Any, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise InvalidArgument(f"{where} must be text, not {_kind(value)}", hint=param.help, field=where)
     text = value if isinstance(value, str) else str(value)
+    if param.form in _PATH_FORMS:  # these have rules of their own for controls, breaks and length
+        text = text.strip()
+        return _PATH_FORMS[param.form](text, where) if text else _empty(param, where)
     _check_text(text, where, BODY_LIMIT if param.form == "body" else LINE_LIMIT)
     if param.form == "body":
         return text
@@ -175,8 +180,6 @@ def _choice(param: Param, text: str, where: str) -> str:
 
 
 def _formed(form: str, text: str, where: str) -> str:
-    if form == "path":
-        return check_path(text, field=where)
     if form == "date":
         return parse_day(text, field=where).isoformat()
     if form == "period":

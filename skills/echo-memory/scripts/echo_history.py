@@ -53,10 +53,10 @@ def restore_note_op(path: str, version_id: str, confirm: bool = False, *, ctx: O
 def _with_history(ref: str, ctx: OpContext) -> str:
     """The path `ref` means: a note that is there, or one that history still knows."""
     ctx.fresh()
-    wanted = check_path(ref)
     try:
-        return resolve_note(wanted, ctx)
+        return resolve_note(ref, ctx)
     except NotFound:
+        wanted = check_path(ref)
         for candidate in (wanted, f"{wanted}.md"):
             if ctx.history.versions(candidate):
                 return candidate

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Any, Dict, List, Optional, Tuple
 
 from echo_context import Envelope, OpContext, ok
@@ -9,9 +10,10 @@ from echo_core import frontmatter, markdown
 from echo_core.errors import InvalidArgument, InvalidPath, InvalidTarget, NotFound
 from echo_core.guards import refuse_secrets
 from echo_core.kinds import is_entity
+from echo_core.names import Match
 from echo_core.note import facts
 from echo_core.notebytes import decode, displayable
-from echo_core.paths import check_path, is_note
+from echo_core.paths import check_path, check_reference, is_note
 from echo_core.text import shorten, suspicious_unicode
 from echo_core.vault.base import require_version, version_of
 from echo_edits import about, diff_of, edit_note, index_notes, must_exist
@@ -49,12 +51,19 @@ def get_note_op(path: str, section: str = "", max_chars: int = 8000, *, ctx: OpC
     return answer
 
 
-def resolve_note(ref: str, ctx: OpContext) -> str:
+def resolve_note(ref: str, ctx: OpContext, field: str = "path") -> str:
     """The path of the one note that `ref` means exactly: path, slug, title or declared alias.
 
-    A path the catalog does not know yet is looked up in the vault. Raises NotFound or Ambiguous with candidates.
+    A path the catalog does not know yet is looked up in the vault. field: the argument `ref` came in. Raises
+    NotFound or Ambiguous with candidates, and InvalidPath for what is neither a name here nor a path.
     """
-    wanted = check_path(ref)
+    ref = check_reference(ref, field)
+    try:
+        wanted = check_path(ref, field)
+    except InvalidPath:
+        if not _is_title(ref, ctx):
+            raise
+        return ctx.names.exact(ref)
     try:
         return ctx.names.exact(wanted)
     except NotFound:
@@ -62,6 +71,16 @@ def resolve_note(ref: str, ctx: OpContext) -> str:
             if is_note(candidate) and _is_there(candidate, ctx):
                 return candidate
         raise
+
+
+def _is_title(ref: str, ctx: OpContext) -> bool:
+    """Whether some note declares exactly this name; what is no path gets no forgiveness beyond case."""
+    meant = ctx.names.resolve(ref)
+    if isinstance(meant, Match):
+        titles = [meant.title, *meant.aliases]
+    else:
+        titles = [row["title"] for row in meant.candidates] if meant else []
+    return ref.casefold() in {unicodedata.normalize("NFC", title).casefold() for title in titles}
 
 
 def _is_there(path: str, ctx: OpContext) -> bool:
@@ -72,11 +91,11 @@ def _is_there(path: str, ctx: OpContext) -> bool:
         return False
 
 
-def writable_note(ref: str, ctx: OpContext) -> str:
+def writable_note(ref: str, ctx: OpContext, field: str = "path") -> str:
     """Like `resolve_note`, for a write: the path must be a Markdown note. Raises InvalidPath otherwise."""
-    found = resolve_note(ref, ctx)
+    found = resolve_note(ref, ctx, field)
     if not is_note(found):
-        raise InvalidPath(f"{found} is not a Markdown note", hint="Only .md notes are edited.", field="path")
+        raise InvalidPath(f"{found} is not a Markdown note", hint="Only .md notes are edited.", field=field)
     return found
 
 

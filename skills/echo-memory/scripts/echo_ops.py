@@ -55,13 +55,13 @@ def capture_op(
     """
     wanted = checked(title, kind, body or "", tags, aliases, sources, status, date, domain, "", ctx)
     ctx.fresh()
-    old = writable_note(supersedes, ctx) if supersedes else ""
+    old = writable_note(supersedes, ctx, "supersedes") if supersedes else ""
     if kind == "rollup":
         return _capture_rollup(wanted, period, dry_run, ctx)
     if period:
         raise InvalidArgument("period belongs to kind rollup", hint="Drop it, or set kind: rollup.", field="period")
     if merge_into:
-        return _merge(wanted, writable_note(merge_into, ctx), dry_run, ctx)
+        return _merge(wanted, writable_note(merge_into, ctx, "merge_into"), dry_run, ctx)
     if not kind:
         return _capture_line(wanted, dry_run, ctx)
     return _create(Capture(**{**wanted.__dict__, "supersedes": old}), force, dry_run, ctx)
@@ -201,7 +201,7 @@ def link_op(a: str, b: str, relation: str = "", *, ctx: OpContext) -> Envelope:
     Ambiguous, InvalidArgument (a note with itself), Conflict and vault errors.
     """
     ctx.fresh()
-    first, second = writable_note(a, ctx), writable_note(b, ctx)
+    first, second = writable_note(a, ctx, "a"), writable_note(b, ctx, "b")
     if first == second:
         raise InvalidArgument("a and b are the same note", hint="Name two notes.", field="b")
     for path in (first, second):

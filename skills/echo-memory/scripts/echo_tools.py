@@ -67,7 +67,7 @@ _APPLY = Param("apply", "boolean", "true only after the operator agreed to the p
 _TOKEN = Param("preview_token", help="From the preview you apply.")
 _IF_MATCH = Param("if_match", help="Only if the note still has this version.")
 _DRY_RUN = Param("dry_run", "boolean", "Show the diff, write nothing.", default=False)
-_PATH = Param("path", help="Vault path, slug, or exact title.", required=True, form="path")
+_PATH = Param("path", help="Vault path, slug, or exact title.", required=True, form="note")
 
 _CAPTURE_KINDS = tuple(KINDS) + ("rollup",)
 _CAPTURE_FIELDS = (
@@ -79,8 +79,8 @@ _CAPTURE_FIELDS = (
     Param("status", help=f"Project: {', '.join(PROJECT_STATUSES)}."),
     Param("date", form="date", help="YYYY-MM-DD, for meeting and decision."),
     Param("domain", enum=DOMAINS, help="For area; default business."),
-    Param("supersedes", help="Slug of the note this one replaces."),
-    Param("merge_into", help="Slug or path of the note to add to."),
+    Param("supersedes", form="note", help="Slug of the note this one replaces."),
+    Param("merge_into", form="note", help="Slug or path of the note to add to."),
     Param("force", "boolean", "Create although a look-alike exists; only when the operator says so.", default=False),
 )
 
@@ -89,9 +89,9 @@ _PROPOSAL_FIELDS = (
     Param("action", required=True, enum=_PROPOSAL_ACTIONS),
     Param("title", help="capture"),
 ) + tuple(Param(p.name, p.type, "", form=p.form, enum=p.enum, default=p.default) for p in _CAPTURE_FIELDS) + (
-    Param("path", form="path", help="append: the note"),
-    Param("a", help="link"),
-    Param("b", help="link"),
+    Param("path", form="note", help="append: the note"),
+    Param("a", form="note", help="link"),
+    Param("b", form="note", help="link"),
 )
 TRIAGE_FIELDS = (Param("line", required=True, help="Item id from the listing, or its text."),) + _PROPOSAL_FIELDS + (
     Param("text", help="append: the line to add; default the item's text."),
@@ -194,8 +194,8 @@ TOOLS: Tuple[Tool, ...] = (
         "Connect two notes in both directions under their Related headings. Names, slugs or paths; "
         "each must mean exactly one note. Returns which of the two changed.",
         (
-            Param("a", required=True, empty_ok=False),
-            Param("b", required=True, empty_ok=False),
+            Param("a", required=True, empty_ok=False, form="note"),
+            Param("b", required=True, empty_ok=False, form="note"),
             Param("relation", help="How they are related, a few words."),
         ),
         {"a": "string", "b": "string", "a_changed": "boolean", "b_changed": "boolean"},
@@ -280,8 +280,8 @@ TOOLS: Tuple[Tool, ...] = (
             Param("scope", help="New scope, if it changed."),
             Param("reflect", "object[]", "As in echo_reflect.", fields=REFLECT_FIELDS[:1] + (
                 Param("title"), Param("kind", enum=_CAPTURE_KINDS), Param("body", form="body", default=""),
-                Param("tags", "string[]"), Param("merge_into"), Param("path", form="path"), Param("line"),
-                Param("a"), Param("b"))),
+                Param("tags", "string[]"), Param("merge_into", form="note"),
+                Param("path", form="note"), Param("line"), Param("a", form="note"), Param("b", form="note"))),
             _APPLY, _TOKEN,
         ),
         {"path": "string", "plan": "array", "results": "array", "preview_token": "string"},

@@ -27,6 +27,7 @@ _PLAIN = re.compile(r"(?:[A-Za-z0-9_(](?:[A-Za-z0-9_() ,.'&+-]*[A-Za-z0-9_(),'&+
 _ESCAPE = re.compile(r"%u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}")
 _OVERLONG = re.compile(rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}")
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_SEPARATOR = re.compile(r"[/\\%\u2044\u2215\u2216\u29f5\u29f8\u29f9\uff0f\uff3c\ufe68]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
 # NFKC misses these slashes and dots; the ellipsis is ordinary punctuation that NFKC would turn into three dots.
@@ -53,6 +54,21 @@ def check_path(path: str, field: str = "path") -> str:
             field=field,
         )
     return unicodedata.normalize("NFC", path)
+
+
+def check_reference(ref: str, field: str = "path") -> str:
+    """Like `check_path` for what may be a title instead: "Acme Inc.", ".NET" and "Q: why" name notes, "../x" never.
+
+    A title is looked up among known names only. Whoever goes on to ask a vault for it checks it as a path first.
+    """
+    return unicodedata.normalize("NFC", ref) if _may_be_title(ref) else check_path(ref, field)
+
+
+def _may_be_title(ref: str) -> bool:
+    """Whether no reader of any kind would take the text for more than one name."""
+    if len(ref) > MAX_PATH_BYTES or _SEPARATOR.search(ref) or _FORBIDDEN.search(ref):
+        return False
+    return any(char.isalnum() for char in ref) and not any("\ud800" <= char <= "\udfff" for char in ref)
 
 
 def check_folder(path: str, field: str = "folder") -> str:
