@@ -118,6 +118,8 @@ def test_a_slug_is_cut_between_letters(letter: str) -> None:
         ("an ![[image.png]] embed", 8, "an "),
         ("text\n| a | b |\n|---|---|\n| one | two |\n", 32, "text\n| a | b |\n|---|---|\n"),
         ("text\na | b\n--|--\none | two\n", 20, "text\na | b\n--|--\n"),
+        ("text\r\na | b\r\n--|--\r\none | two\r\n", 24, "text\r\na | b\r\n--|--\r\n"),
+        ("a | b\r--|--", 3, ""),
         ("cafe\u0301 x", 4, "caf"),
         ("👨\u200d👩\u200d👧 family", 3, ""),
         ("ab🇩🇪🇫🇷", 5, "ab🇩🇪"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from echo_core.textlines import eol_before, line_end, line_start, next_line
+
 _LINK = re.compile(
     r"!?\[\[(?:\\.|[^\]\\\r\n]|\](?!\]))*\]\]"
     r"|!?\[(?:\\.|[^\[\]\\\r\n]|\[[^\]\r\n]*\](?:\([^()\r\n]*\))?)*\]\((?:[^()\r\n]|\([^()\r\n]*\))*\)"
@@ -75,10 +77,10 @@ def _before_link(text: str, cut: int) -> int:
 
 def _before_row(text: str, cut: int) -> int:
     """`cut`, or the start of the table row it would go through."""
-    start = _line_start(text, cut)
+    start = line_start(text, cut)
     if cut in (start, len(text)) or text[cut] in "\r\n":
         return cut
-    row = text[start:_line_end(text, cut)]
+    row = text[start:line_end(text, cut)]
     if "|" not in row:
         return cut
     return start if row.lstrip(" \t>").startswith("|") or _in_table(text, start) else cut
@@ -86,23 +88,14 @@ def _before_row(text: str, cut: int) -> int:
 
 def _in_table(text: str, start: int) -> bool:
     """Whether the line at `start` is a row of a table: a delimiter row just below, or above without a gap."""
-    below = _line_end(text, start) + 1
-    lines = [text[below:_line_end(text, below)]] if below < len(text) else []
+    below = next_line(text, start)
+    lines = [text[below:line_end(text, below)]] if below < len(text) else []
     for _ in range(_TABLE_REACH):
         if start == 0:
             break
-        start = _line_start(text, start - 1)
-        line = text[start:_line_end(text, start)]
+        start = line_start(text, start - len(eol_before(text, start)))
+        line = text[start:line_end(text, start)]
         if "|" not in line:
             break
         lines.append(line)
-    return any("|" in line and _DELIMITER_ROW.fullmatch(line.rstrip("\r")) for line in lines)
-
-
-def _line_start(text: str, at: int) -> int:
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-
-
-def _line_end(text: str, at: int) -> int:
-    ends = [end for end in (text.find("\n", at), text.find("\r", at)) if end >= 0]
-    return min(ends) if ends else len(text)
+    return any("|" in line and _DELIMITER_ROW.fullmatch(line) for line in lines)

@@ -9,6 +9,7 @@ import re
 from typing import Any, Sequence
 
 from echo_core.frontblock import Frontmatter
+from echo_core.textlines import eol_before, line_end, line_start, next_line
 from echo_core.yaml_nodes import Entry, Node
 from echo_core.yaml_scalars import is_date_like, render, same
 
@@ -43,8 +44,8 @@ def add_key(text: str, front: Frontmatter, key: str, value: Any) -> str:
         return _with_block(text, key, value)
     entries = front.entries or []
     at = _place(text, entries, key) if entries else block.content_end
-    indent = text[_line_start(text, entries[0].start):entries[0].start] if entries else ""
-    return text[:at] + entry_lines(key, value, indent, _eol_before(text, at)) + text[at:]
+    indent = text[line_start(text, entries[0].start):entries[0].start] if entries else ""
+    return text[:at] + entry_lines(key, value, indent, eol_before(text, at)) + text[at:]
 
 
 def _with_block(text: str, key: str, value: Any) -> str:
@@ -68,16 +69,16 @@ def _place(text: str, entries: Sequence[Entry], key: str) -> int:
     before = [entry for entry in entries if rank(entry.key) < mine and entry.key in KEY_ORDER]
     after = [entry for entry in entries if mine < rank(entry.key) < len(KEY_ORDER)]
     if key in KEY_ORDER and before:
-        return _next_line(text, _last(max(before, key=lambda entry: rank(entry.key))))
+        return next_line(text, _last(max(before, key=lambda entry: rank(entry.key))))
     if key in KEY_ORDER and after:
-        return _above_comments(text, _line_start(text, after[0].start))
-    return _next_line(text, _last(entries[-1]))
+        return _above_comments(text, line_start(text, after[0].start))
+    return next_line(text, _last(entries[-1]))
 
 
 def _above_comments(text: str, at: int) -> int:
     """The start of the comment lines right above the line at `at`: they speak of that line."""
     while True:
-        above = _line_start(text, max(at - (2 if text[at - 2:at] == "\r\n" else 1), 0))
+        above = line_start(text, max(at - len(eol_before(text, at)), 0))
         if above >= at or not text[above:at].lstrip(" \t").startswith("#"):
             return at
         at = above
@@ -85,7 +86,7 @@ def _above_comments(text: str, at: int) -> int:
 
 def remove(text: str, entry: Entry) -> str:
     """`text` without the lines of `entry`."""
-    return text[:_line_start(text, entry.start)] + text[_next_line(text, _last(entry)):]
+    return text[:line_start(text, entry.start)] + text[next_line(text, _last(entry)):]
 
 
 def replace(text: str, entry: Entry, value: Any) -> str:
@@ -110,20 +111,20 @@ def extend(text: str, entry: Entry, items: Sequence[Any]) -> str:
         return text[:at] + "".join(f", {render(item, flow=True)}" for item in items) + text[at:]
     if node.flow:
         return text[:node.start] + _flow_list(text, node, items) + text[node.end:]
-    at = _next_line(text, max(node.end, node.dashes[-1] + 1))
-    indent = text[_line_start(text, node.dashes[-1]):node.dashes[-1]]
-    eol = _eol_before(text, at)
+    at = next_line(text, max(node.end, node.dashes[-1] + 1))
+    indent = text[line_start(text, node.dashes[-1]):node.dashes[-1]]
+    eol = eol_before(text, at)
     return text[:at] + "".join(f"{indent}- {render(item)}{eol}" for item in items) + text[at:]
 
 
 def _put_inline(text: str, entry: Entry, source: str) -> str:
     """`text` with `source` as the value on the line of the key."""
     node, colon = entry.node, entry.colon_end
-    line_end = _line_end(text, colon)
-    if node.end > entry.value_start and node.start <= line_end:
+    key_end = line_end(text, colon)
+    if node.end > entry.value_start and node.start <= key_end:
         return text[:entry.value_start] + source + text[node.end:]
-    comment = _COMMENT_TAIL.search(text, colon, line_end)
-    rest = _line_end(text, max(node.end, colon))
+    comment = _COMMENT_TAIL.search(text, colon, key_end)
+    rest = line_end(text, max(node.end, colon))
     return text[:colon] + f" {source}" + (comment.group() if comment else "") + text[rest:]
 
 
@@ -145,13 +146,13 @@ def _flow_list(text: str, node: Node, values: Sequence[Any]) -> str:
 def _replace_items(text: str, entry: Entry, values: Sequence[Any]) -> str:
     """`text` with other items in a block list; lines of items that stay are kept as they are."""
     node = entry.node
-    start = end = _next_line(text, entry.colon_end)
+    start = end = next_line(text, entry.colon_end)
     old: list[tuple[Any, str]] = []
     for dash, item in zip(node.dashes, node.items):
-        begin, end = end, _next_line(text, max(item.end, dash + 1))
+        begin, end = end, next_line(text, max(item.end, dash + 1))
         old.append((item.value, text[begin:end]))
-    indent = text[_line_start(text, node.dashes[0]):node.dashes[0]]
-    eol = _eol_before(text, start)
+    indent = text[line_start(text, node.dashes[0]):node.dashes[0]]
+    eol = eol_before(text, start)
     lines = []
     for value in values:
         at = next((index for index, (item, _) in enumerate(old) if same(item, value)), None)
@@ -162,11 +163,11 @@ def _replace_items(text: str, entry: Entry, values: Sequence[Any]) -> str:
 def _scalar_to_list(text: str, entry: Entry, values: Sequence[Any]) -> str:
     """`text` with a block list where a single value stood; a comment stays on the line of the key."""
     node, colon = entry.node, entry.colon_end
-    line_end = _line_end(text, colon)
-    comment = None if node.end > line_end else _COMMENT_TAIL.search(text, max(node.end, colon), line_end)
-    indent = text[_line_start(text, entry.start):entry.start]
-    after = _next_line(text, _last(entry))
-    eol = _eol_before(text, _next_line(text, colon))
+    key_end = line_end(text, colon)
+    comment = None if node.end > key_end else _COMMENT_TAIL.search(text, max(node.end, colon), key_end)
+    indent = text[line_start(text, entry.start):entry.start]
+    after = next_line(text, _last(entry))
+    eol = eol_before(text, next_line(text, colon))
     # Behind a tag the bare source would mean something else: `!!str 1.5` is text.
     old = node if node.start == entry.value_start else Node(None, 0, 0)
     items = "".join(f"{indent}  - {_source(text, old, value, flow=False)}{eol}" for value in values)
@@ -176,24 +177,3 @@ def _scalar_to_list(text: str, entry: Entry, values: Sequence[Any]) -> str:
 def _last(entry: Entry) -> int:
     """An offset on the last line of an entry."""
     return max(entry.node.end, entry.colon_end)
-
-
-def _line_end(text: str, at: int) -> int:
-    """The offset of the line end, or of the end of the text, at or after `at`."""
-    ends = [end for end in (text.find("\n", at), text.find("\r", at)) if end >= 0]
-    return min(ends) if ends else len(text)
-
-
-def _next_line(text: str, at: int) -> int:
-    """The start of the line after the one that holds `at`."""
-    end = _line_end(text, at)
-    return end + (2 if text[end:end + 2] == "\r\n" else 1)
-
-
-def _line_start(text: str, at: int) -> int:
-    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
-
-
-def _eol_before(text: str, at: int) -> str:
-    """The line end right before `at`."""
-    return "\r\n" if text[at - 2:at] == "\r\n" else text[at - 1]
