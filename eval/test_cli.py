@@ -50,7 +50,7 @@ class Cli:
         self.python = python
         self.env = {
             "ECHO_BASE": str(folder / "vault"), "ECHO_STATE_DIR": str(folder / "state"), "ECHO_CLOCK": INSTANT,
-            "ECHO_TZ": ZONE, "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1",
+            "ECHO_TZ": ZONE, "PATH": os.environ["PATH"],
         }
 
     def __call__(self, *line: str, stdin: str = "", **env: str) -> Ran:
@@ -196,6 +196,25 @@ def test_a_wrong_setting_is_named_with_its_cure(
     assert answer["code"] == "misconfigured"
     assert variable in answer["error"]
     assert answer["hint"]
+
+
+@pytest.mark.parametrize("folder", ["vault", "vault/state", "vault/a/b"])
+def test_the_state_folder_is_no_part_of_the_vault(folder: str, ready: Cli) -> None:
+    """History and queue would be synced with the notes; a dot folder, which no client reads, may hold them."""
+    refused = ready.json("load", code=64, ECHO_STATE_DIR=str(ready.folder / folder))
+    assert (refused["code"], refused["variable"]) == ("misconfigured", "ECHO_STATE_DIR")
+    ready.json("load", ECHO_STATE_DIR=str(ready.folder / "vault/.echo"))
+
+
+def test_without_a_state_folder_each_vault_gets_its_own(tmp_path: Path) -> None:
+    """Versions and waiting writes of two vaults never mix."""
+    from echo_config import read_settings
+
+    env = {"XDG_STATE_HOME": str(tmp_path), "LOCALAPPDATA": str(tmp_path), "ECHO_BASE": str(tmp_path / "one")}
+    one = read_settings(env).state_dir
+    two = read_settings({**env, "ECHO_BASE": str(tmp_path / "two")}).state_dir
+    assert one != two
+    assert read_settings({**env, "ECHO_BASE": f"file://{tmp_path}/one/"}).state_dir == one
 
 
 def test_a_file_url_names_a_folder(ready: Cli) -> None:
@@ -376,6 +395,22 @@ def test_the_hook_file_has_a_part_for_windows() -> None:
     batch, shell = text.split("\nBATCH_PART\n")
     assert '(python3 python "py -3")' in batch
     assert 'python3 python "py -3"' in shell
+
+
+def test_the_documentation_names_every_verb_option_and_variable() -> None:
+    """docs/cli.md cannot drift."""
+    from echo_admin import ADMIN_TOOLS
+
+    text = (Path(__file__).parent.parent / "docs/cli.md").read_text(encoding="utf-8")
+    for verb in VERBS:
+        assert f"`{verb}" in text, verb
+    for tool in ADMIN_TOOLS:
+        for param in tool.params:
+            if not param.required and param.name not in ("folder", "key", "value"):
+                assert f"--{param.name.replace('_', '-')}" in text, (tool.name, param.name)
+    source = (SCRIPT.parent / "echo_config.py").read_text(encoding="utf-8")
+    for variable in set(re.findall(r'"(ECHO_[A-Z_]+)"', source)):
+        assert f"`{variable}`" in text, variable
 
 
 def test_old_names_can_still_be_imported() -> None:

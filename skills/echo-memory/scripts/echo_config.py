@@ -59,11 +59,13 @@ def read_settings(environ: Optional[Mapping[str, str]] = None) -> CliSettings:
             "ECHO_KEY is set, but ECHO_BASE is a folder, which has no key",
             hint="Unset ECHO_KEY, or check that ECHO_BASE is what you meant.", variable="ECHO_KEY",
         )
+    state_dir = _state_dir(environ, root)
+    _refuse_inside(state_dir, root)
     return CliSettings(
         root=root,
         clock=Clock(environ.get("ECHO_TZ", "").strip(), environ.get("ECHO_CLOCK", "").strip()),
         owner=environ.get("ECHO_OWNER", "").strip() or DEFAULT_OWNER,
-        state_dir=_state_dir(environ, root),
+        state_dir=state_dir,
         lock_ttl_s=_lock_ttl(environ.get("ECHO_LOCK_TTL", "").strip()),
         allow_secrets=_switch(environ, "ECHO_ALLOW_SECRETS"),
     )
@@ -99,9 +101,10 @@ def open_context(environ: Optional[Mapping[str, str]] = None) -> OpContext:
 
 def context_of(settings: CliSettings) -> OpContext:
     """The context that goes with settings; facts of the notes are cached between calls in the state folder."""
+    cache = os.path.join(settings.state_dir, f"catalog-{_identity(settings.root)}.sqlite3")
     return build_context(
         settings.root, settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
-        allow_secrets=settings.allow_secrets, facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"),
+        allow_secrets=settings.allow_secrets, facts_cache=cache,
     )
 
 
@@ -171,12 +174,27 @@ def _path_of_url(url: str) -> str:
 
 
 def _state_dir(environ: Mapping[str, str], root: str) -> str:
-    """`ECHO_STATE_DIR`, or a folder of this vault in the user's state folder, so two vaults never share one."""
+    """`ECHO_STATE_DIR`, one for each vault, or else this vault's own folder in the user's state folder."""
     named = environ.get("ECHO_STATE_DIR", "").strip()
     if named:
         return os.path.abspath(os.path.expanduser(named))
-    identity = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:12]
-    return str(_user_state(environ) / "echo-memory" / identity)
+    return str(_user_state(environ) / "echo-memory" / _identity(root))
+
+
+def _identity(root: str) -> str:
+    """What tells this vault's files from another vault's: 12 hex of the SHA-256 of its real path."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:12]
+
+
+def _refuse_inside(state_dir: str, root: str) -> None:
+    """Raise Misconfigured when the state folder would be part of the vault; a dot folder is none of its parts."""
+    state, vault = Path(os.path.realpath(state_dir)), Path(os.path.realpath(root))
+    inside = state == vault or vault in state.parents
+    if inside and not any(part.startswith(".") for part in state.relative_to(vault).parts):
+        raise Misconfigured(
+            "ECHO_STATE_DIR lies inside the vault", hint="Choose a folder outside it, or unset ECHO_STATE_DIR.",
+            variable="ECHO_STATE_DIR",
+        )
 
 
 def _user_state(environ: Mapping[str, str]) -> Path:
