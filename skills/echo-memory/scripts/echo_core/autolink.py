@@ -61,6 +61,7 @@ class Linker:
 
     def add(self, linkable: Linkable) -> None:
         """Know one more note."""
+        self._by_key.setdefault(fold(stem(linkable.path)), set()).add(linkable.path)
         for name in dict.fromkeys((linkable.title, *linkable.names)):
             self._add(name, linkable)
 

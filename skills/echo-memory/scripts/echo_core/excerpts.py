@@ -156,7 +156,8 @@ def _inside(text: str, unit: _Unit, places: Sequence[_Place], worth: Sequence[fl
     kept = [(match.start(), match.end()) for match in _WHOLE.finditer(sentence)]
     offset = 0
     if places and not sentence.lstrip(" \t>").startswith("|"):
-        spots = [_Unit(place.start - unit.start, place.end - unit.start, frozenset((place.number,))) for place in places]
+        begin = unit.start
+        spots = [_Unit(place.start - begin, place.end - begin, frozenset((place.number,))) for place in places]
         first, last = _best(spots, worth, size - len(_ELLIPSIS))
         room = size - len(_ELLIPSIS) - (spots[last].end - spots[first].start)
         offset = _word_start(sentence, max(0, spots[first].start - max(0, room) // 3), spots[first].start, kept)

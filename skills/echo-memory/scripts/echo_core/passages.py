@@ -1,7 +1,7 @@
 """A note as passages of 200 to 400 words, the documents of the search index (spec 5.2).
 
-Sections are kept together with their headings: short neighbours share a passage, long ones are cut between
-paragraphs. Every character of the body is in exactly one passage.
+Sections are kept together with their headings: short neighbours share a passage as long as it holds 400 words, long
+ones are cut between paragraphs. Every character of the body is in exactly one passage.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ MOST_WORDS = 400
 _LINE_END = re.compile("\r\n|\r|\n")
 _UNSPACED = re.compile("[\u0e01-\u0e4e\u1000-\u109f\u1780-\u17d3\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]")
 _UNSPACED_PER_WORD = 2
+_LONGEST_WORD = 10
 # Where a long section may be cut, the best places first: between paragraphs, lines, sentences, words.
 _CUTS = (
     re.compile("(?<=\n)(?=[ \t]*\n)|(?<=\r)(?=[ \t]*\r)"), re.compile("(?<=\n)|(?<=\r)(?!\n)"),
@@ -117,7 +118,7 @@ def _parts(text: str, start: int, end: int, level: int) -> Iterator[Tuple[int, i
             yield begin, left
             begin, size = left, 0
         if words > MOST_WORDS:
-            yield from _parts(text, left, right, level + 1)
+            yield from _parts(text, begin, right, level + 1)
             begin, size = right, 0
         else:
             size += words
@@ -135,6 +136,6 @@ def _between(cut: "re.Pattern[str]", text: str, start: int, end: int) -> Iterato
 
 
 def count_words(text: str) -> int:
-    """How many words, two characters of a script without spaces counting as one."""
-    count = len(text.split())
+    """How many words; two characters of a script without spaces count as one, and so do ten of an endless word."""
+    count = max(len(text.split()), len(text) // _LONGEST_WORD)
     return count if text.isascii() else count + len(_UNSPACED.findall(text)) // _UNSPACED_PER_WORD

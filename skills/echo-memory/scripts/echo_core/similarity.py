@@ -13,10 +13,12 @@ from echo_core.boundaries import SPACELESS
 from echo_core.ordinary_words import ORDINARY
 from echo_core.stemming import stem
 from echo_core.text import fold, name_keys
-from echo_core.tokens import words
+from echo_core.tokens import PREFIX, Word, words
 
 SHINGLE = 5
 
+# Texts whose lengths allow no higher ratio of shared letters are not compared letter by letter.
+_LIKE_LENGTH = 0.7
 _WORD = re.compile(r"[^\W_]+[+#]*")
 _DETAIL_WORDS = """
 monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
@@ -54,8 +56,8 @@ def body_similarity(one: str, other: str) -> float:
 
 
 def shingles(text: str) -> FrozenSet[Tuple[str, ...]]:
-    """All runs of 5 neighbouring words (characters pairs in spaceless scripts); one run when the text is shorter."""
-    tokens = [word.tokens[0] for word in words(text) if word.tokens]
+    """All runs of 5 neighbouring words (character pairs in spaceless scripts); one run when the text is shorter."""
+    tokens = [_plain(word) for word in words(text) if word.tokens]
     if not tokens:
         return frozenset()
     last = max(1, len(tokens) - SHINGLE + 1)
@@ -78,13 +80,21 @@ def differs_in_detail(one: str, other: str) -> bool:
 
 
 def _title_words(title: str) -> FrozenSet[str]:
-    return frozenset(word.tokens[0] for word in words(title) if word.tokens)
+    return frozenset(_plain(word) for word in words(title) if word.tokens)
+
+
+def _plain(word: Word) -> str:
+    """One word for comparing: its parts and spellings without the prefix that search adds."""
+    return " ".join(token for token in word.tokens if not token.startswith(PREFIX))
 
 
 def _letters_shared(one: str, other: str) -> float:
     left, right = (" ".join(sorted(title.split())) for title in (one, other))
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    return matcher.ratio() if matcher.real_quick_ratio() > 0.5 else 0.0
+    if 2 * min(len(left), len(right)) < _LIKE_LENGTH * (len(left) + len(right)):
+        return 0.0
+    # The matcher is greedy and finds more from one side than from the other.
+    return max(SequenceMatcher(None, first, second, autojunk=False).ratio()
+               for first, second in ((left, right), (right, left)))
 
 
 def _spaceless_letters(title: str) -> str:

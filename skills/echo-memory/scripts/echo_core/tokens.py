@@ -139,14 +139,13 @@ def _word_groups(run: str) -> Tuple[Tuple[str, ...], ...]:
     compatible = unicodedata.normalize("NFKC", run)
     for segment in _SEGMENT_BREAK.split(compatible):
         segment = _CONTRACTION.sub("", _POSSESSIVE.sub("", segment))
-        extra: Tuple[str, ...] = ()
         suffix = _SUFFIX.search(segment)
         if suffix:
-            extra, segment = (segment.lower(),), segment[:suffix.start(2)]
+            groups.append((segment.lower(), *_forms(segment[:suffix.start(2)])))
+            continue
         parts = _parts(segment)
-        if len(parts) > 1:
-            extra += _forms("".join(parts))[:1]
-        groups.extend(_forms(part) + extra for part in parts)
+        joined = _forms("".join(parts))[:1] if len(parts) > 1 else ()
+        groups.extend(_forms(part) + joined for part in parts)
     return tuple(groups)
 
 
