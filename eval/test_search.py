@@ -29,7 +29,7 @@ NOTES = {
         "---\ntype: decision\ntitle: Editor choice\nupdated: 2026-03-01\n---\n\n# Editor choice\n\n"
         "The team writes documentation in Obsidian because everyone can read plain files.\n"
     ),
-    "resources/concepts/broken.md": "---\ntags: [#abc, def]\n---\nThe zeppelin hangar keeps its spare propellers here.\n",
+    "resources/concepts/broken.md": "---\ntags: [#abc, def]\n---\nThe zeppelin hangar keeps spare propellers here.\n",
 }
 
 
