@@ -32,6 +32,7 @@ NO_HEADING = {
     "tag": "# A\n\n#hidden\n",
     "seven marks": "# A\n\n####### Hidden\n",
     "escaped": "# A\n\n\\# Hidden\n",
+    "digits that are no list marker": "# A\n\n\u0661. x\n    # Hidden\n",
     "lazy setext": "# A\n\n> Hidden\n===\n",
     "link definition": "# A\n\n[x]: /url\n===\n",
 }

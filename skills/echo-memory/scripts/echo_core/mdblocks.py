@@ -13,9 +13,9 @@ from echo_core.mdscan import scan
 _EOL = re.compile(r"\r\n|\r|\n")
 _ID = re.compile(r"(?:^|(?<=[ \t>]))\^(?P<id>[A-Za-z0-9-]+)[ \t]*$")
 _MARKS = re.compile(
-    r"\ufeff?(?P<quotes>(?:[ \t]*>)*)(?P<items>(?:[ \t]*(?:[-+*]|\d{1,9}[.)])(?=[ \t]))*)[ \t]*"
+    r"\ufeff?(?P<quotes>(?:[ \t]*>)*)(?P<items>(?:[ \t]*(?:[-+*]|[0-9]{1,9}[.)])(?=[ \t]))*)[ \t]*"
     r"(?P<task>\[[^\]\r\n]\][ \t]+)?")
-_ITEM = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]+")
+_ITEM = re.compile(r"(?:[-+*]|[0-9]{1,9}[.)])[ \t]+")
 
 
 class Block(NamedTuple):

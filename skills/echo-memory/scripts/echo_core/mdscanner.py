@@ -55,8 +55,10 @@ class Scanner:
             return False
         elif not raw:
             self.blank(0, False)
-        elif raw[0].isalpha() and leaf in ("", TEXT):
+        elif raw[0] not in mdsyntax.SPECIAL and leaf in ("", TEXT):
             self.text_line(raw, leaf == TEXT)
+        elif raw[0] == "#" and mdsyntax.ATX.match(raw):
+            self.leaf_block(0, ATX, "")
         else:
             return False
         return True
@@ -125,8 +127,7 @@ class Scanner:
             return
 
     def open_leaf(self, rest: str, matched: int, paragraph: bool, within: bool) -> bool:
-        """Notes a line that starts a heading, fence, HTML block or rule, or that makes the paragraph above a heading
-        or table; False when it does none of these."""
+        """Notes a line that starts a leaf block or makes the paragraph above a heading or table; False otherwise."""
         first = rest[0]
         if first not in mdsyntax.LEAF_STARTS:
             return False

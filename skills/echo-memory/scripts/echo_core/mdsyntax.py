@@ -7,11 +7,14 @@ from typing import Optional, Pattern, Tuple
 LEAF_STARTS = frozenset("#`~<=-*_|:")
 """First characters of all that is no plain text, quote or list item."""
 
+SPECIAL = LEAF_STARTS | frozenset(" \t>+0123456789")
+"""First characters of all that may be no plain text; a line that starts with any other is a paragraph's."""
+
 ATX = re.compile(r"#{1,6}(?: |$)")
 UNDERLINE = re.compile(r"(?:=+|-+) *$")
 RULE = re.compile(r"(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$")
 OPEN_FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
-_MARKER = re.compile(r"(?:[-+*]|(?P<number>\d{1,9})[.)])(?=(?P<spaces> +)|$)")
+_MARKER = re.compile(r"(?:[-+*]|(?P<number>[0-9]{1,9})[.)])(?=(?P<spaces> +)|$)")
 
 _DELIMITERS = re.compile(r"\|? *:?-+:? *(?:\| *:?-+:? *)*\|? *$")
 _DELIMITER_CHARACTERS = frozenset("|-: ")
