@@ -275,6 +275,14 @@ def test_stdin_that_is_no_text_is_refused(ready: Cli, tmp_path: Path) -> None:
     assert ready.json("capture", "X", "--kind", "concept", "--body", f"@{text}", code=2)["field"] == "body"
 
 
+def test_an_endless_file_ends_at_a_limit(ready: Cli) -> None:
+    """A device or a wrong file costs no memory; a body over 1 MiB is refused like at every door."""
+    if os.path.exists("/dev/zero"):
+        assert ready.json("capture", "X", "--body", "@/dev/zero", code=2)["code"] == "too-large"
+    answer = ready.json("capture", "X", "--kind", "concept", "--body", "-", stdin="x" * (1024 * 1024 + 1), code=2)
+    assert (answer["code"], answer["field"]) == ("too-large", "body")
+
+
 def test_lists_are_repeated_options_or_json(ready: Cli) -> None:
     """Both spellings give the same list."""
     ready.json("capture", "A", "--kind", "concept", "--tags", "one", "--tags", "two")

@@ -143,7 +143,7 @@ def _admin_tool(name: str) -> "Tool":
 def _stdin() -> str:
     from echo_commandline import utf8
 
-    return utf8(sys.stdin.buffer.read(), "stdin")
+    return utf8(sys.stdin.buffer, "stdin")
 
 
 def _called(call: Call, environ: Optional[Mapping[str, str]]) -> Dict[str, Any]:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import difflib
 import json
 import textwrap
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from echo_arguments import Param
-from echo_core.errors import InvalidArgument
+from echo_core.errors import InvalidArgument, TooLarge
 
 LONG_FORMS = ("object[]", "any")
 """Types whose value may come from a file or from stdin, beside strings of form "body"."""
+
+
+INPUT_LIMIT = 16 * 1024 * 1024
+"""Most bytes read from a file or from stdin; the limit of the argument itself is checked after that."""
 
 
 class Split(NamedTuple):
@@ -127,7 +131,7 @@ def _long_text(param: Param, text: str, read_stdin: Callable[[], str]) -> str:
         return text[1:] if text.startswith("@@") else text
     try:
         with open(text[1:], "rb") as file:
-            return utf8(file.read(), param.name)
+            return utf8(file, param.name)
     except OSError as problem:
         raise InvalidArgument(
             f"the file named for {param.name} cannot be read: {problem.strerror}",
@@ -135,8 +139,11 @@ def _long_text(param: Param, text: str, read_stdin: Callable[[], str]) -> str:
         ) from None
 
 
-def utf8(data: bytes, field: str) -> str:
-    """Text of a file or of stdin. Raises InvalidArgument when it is not UTF-8."""
+def utf8(file: BinaryIO, field: str) -> str:
+    """The text of a file or of stdin. Raises InvalidArgument when it is not UTF-8, TooLarge beyond INPUT_LIMIT."""
+    data = file.read(INPUT_LIMIT + 1)
+    if len(data) > INPUT_LIMIT:
+        raise TooLarge(f"{field} is longer than {INPUT_LIMIT} bytes", hint="Split it.", field=field, limit=INPUT_LIMIT)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -107,7 +107,8 @@ def _lock(ctx: OpContext) -> Verdict:
 
 def _history(ctx: OpContext) -> Verdict:
     ctx.history.versions(INDEX)
-    return True, "versions can be read"
+    problems = ctx.history.problems()
+    return not problems, ", ".join(problems) or "versions can be read"
 
 
 def _queue(ctx: OpContext) -> Verdict:
