@@ -170,8 +170,7 @@ def _patched(text: str, operation: str, target_type: str, target: str, content: 
     except InvalidTarget as failure:
         if not create or failure.data.get("candidates"):
             raise
-        level, title = _new_heading(target)
-        return markdown.insert_heading(text, title, level, content)
+        return _with_new_heading(text, target, content)
     if operation == "append" and _stands_there(text, heading, content):
         return text
     return markdown.edit_section(text, heading, operation, content)
@@ -186,6 +185,16 @@ def _patched_key(text: str, operation: str, key: str, content: Any) -> str:
     old = frontmatter.parse(text).values.get(key, [])
     kept = old if isinstance(old, list) else [old]
     return frontmatter.set_key(text, key, [item for item in items if item not in kept] + kept)
+
+
+def _with_new_heading(text: str, target: str, content: str) -> str:
+    """A new section: at the end of the section that `A::B::New` names before it, else at the end of the note."""
+    above, _, name = target.rpartition("::")
+    parent = markdown.find_heading(text, above) if above.strip() else None
+    level, title = _new_heading(target)
+    if parent is not None and "#" not in name:
+        level = min(6, parent.level + 1)
+    return markdown.insert_heading(text, title, level, content, parent)
 
 
 def _new_heading(target: str) -> Tuple[int, str]:
@@ -229,7 +238,7 @@ def _check_content(operation: str, target_type: str, content: Any) -> None:
 
 def _refuse_structure(line: str) -> None:
     """A line of only dashes or equals signs would turn the line above it into a heading."""
-    if set(line) <= {"-"} or set(line) <= {"="}:
+    if set(line.strip()) <= {"-"} or set(line.strip()) <= {"="}:
         raise InvalidArgument("line is a rule, which can turn the line above into a heading",
                               hint="Use echo_patch_note for structure.", field="line")
 

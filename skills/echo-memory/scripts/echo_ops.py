@@ -72,8 +72,7 @@ def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Enve
     for _attempt in range(MAX_RACES):
         found = look_for_duplicates(wanted, ctx)
         if found.same:
-            return ok("unchanged", path=found.same, slug=ctx.names.slug_of(found.same),
-                      hint="The note already says all of this.")
+            return _already_there(found.same, dry_run, ctx)
         if found.gate and not force:
             return decide("duplicate-gate", GATE_HINT, candidates=found.gate, title=wanted.title, kind=wanted.kind)
         path = free_path(wanted, ctx)
@@ -88,6 +87,14 @@ def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Enve
             continue
         return _created(wanted, path, version, added, found.near, ctx)
     raise Conflict(f"{path} was written by somebody else again and again", hint="Call again in a moment.", path=path)
+
+
+def _already_there(path: str, dry_run: bool, ctx: OpContext) -> Envelope:
+    """Nothing to write, but a note whose first capture broke off before the index step gets its entry now."""
+    missing = is_entity(path) and not ctx.names.slug_of(path)
+    warnings = index_notes(ctx, [path]) if missing and not dry_run else []
+    return ok("unchanged", path=path, slug=ctx.names.slug_of(path), hint="The note already says all of this.",
+              warnings=warnings)
 
 
 def _write_new(ctx: OpContext, path: str, text: str) -> bytes:
