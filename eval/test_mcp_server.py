@@ -356,6 +356,17 @@ def test_run_makes_a_vault_and_a_token_and_prints_the_line_to_paste(tmp_path: Pa
         assert (tmp_path / "state/token").stat().st_mode & 0o777 == 0o600
 
 
+def test_run_on_a_vault_that_cannot_be_set_up_is_one_line(tmp_path: Path) -> None:
+    """A newer vault, for example, is not touched by an older program."""
+    (tmp_path / "vault/_agent").mkdir(parents=True)
+    (tmp_path / "vault/_agent/echo-vault.md").write_text("---\nschema_version: 99\n---\n")
+    env = environment(tmp_path / "vault", tmp_path / "state")
+    done = subprocess.run([sys.executable, "-m", "echo_mcp", "run"], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "schema version 99" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_stdio_speaks_only_json_rpc_on_stdout(tmp_path: Path) -> None:
     """The same registry in both eras; logs go to stderr; the end of stdin is the end."""
     (tmp_path / "vault").mkdir()

@@ -1,4 +1,7 @@
-"""The command `echo-mcp`: serve over HTTP, speak stdio, or run with everything made on the spot."""
+"""The command `echo-mcp`: serve over HTTP, speak stdio, or run with everything made on the spot.
+
+What cannot be started is said before the protocol SDK is imported, which takes longer than all the rest.
+"""
 from __future__ import annotations
 
 import argparse
@@ -8,8 +11,12 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from echo_mcp import __version__, logs, serving, settings, wiring
+from echo_mcp import __version__, logs, settings, statedir
+
+if TYPE_CHECKING:
+    from echo_mcp.wiring import Parts
 
 EXIT_CONFIG = 64
 EXIT_ADDRESS = 69
@@ -20,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     try:
         found = settings.load(settings.environment(), http=args.command != "stdio", embedded=args.command == "run")
+        statedir.prepare_state(found.state_dir)
         return _stdio(found) if args.command == "stdio" else _http(found)
     except settings.SettingsFault as fault:
         for line in fault.lines:
@@ -38,12 +46,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _http(found: settings.Settings) -> int:
+    from echo_mcp import serving
+
     try:
         bound = serving.bind(found.host, found.port)
     except OSError as failure:
         why = os.strerror(failure.errno) if failure.errno and failure.errno > 0 else "no such address"
         sys.stderr.write(f"echo-mcp: ECHO_MCP_HOST and ECHO_MCP_PORT cannot be listened on: {why}.\n")
         return EXIT_ADDRESS
+    from echo_mcp import wiring
+
     with bound:
         port = bound.getsockname()[1]
         if found.embedded:
@@ -60,6 +72,8 @@ def _http(found: settings.Settings) -> int:
 
 
 def _stdio(found: settings.Settings) -> int:
+    from echo_mcp import wiring
+
     logs.configure(found.log_level, sys.stderr)
     parts = wiring.build(found)
     parts.background.start()
@@ -69,7 +83,7 @@ def _stdio(found: settings.Settings) -> int:
     return _leave()
 
 
-async def _until_signal(parts: wiring.Parts) -> None:
+async def _until_signal(parts: Parts) -> None:
     """Serve stdio until stdin ends or a signal asks to stop."""
     serving_stdio = asyncio.ensure_future(parts.door.serve_stdio())
     loop = asyncio.get_running_loop()

@@ -4,17 +4,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import secrets
 import threading
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from echo_bootstrap import bootstrap_op
 from echo_config import build_context
 from echo_context import OpContext
+from echo_core.errors import EchoError
 from echo_core.lint import lint
 
 from echo_mcp import __version__, follow, http, jobs, logs
@@ -23,6 +22,7 @@ from echo_mcp.limits import App
 from echo_mcp.registry import Registry
 from echo_mcp.sdk import McpDoor
 from echo_mcp.settings import Settings, SettingsFault
+from echo_mcp.statedir import kept_token
 from echo_mcp.toolsets import Toolset
 from echo_mcp.toolsets.memory import MemoryToolset
 
@@ -101,8 +101,7 @@ class Background:
 
 
 def build(settings: Settings) -> Parts:
-    """A server that is ready to serve. Touches the state folder and not the vault. Raises SettingsFault."""
-    prepare_state(settings.state_dir)
+    """A server that is ready to serve. The state folder exists; the vault is not touched."""
     ctx = build_context(
         settings.vault, settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
@@ -128,37 +127,22 @@ def build(settings: Settings) -> Parts:
 
 
 def embed(settings: Settings) -> Settings:
-    """The settings with a token and a vault that exist: both are made in the state folder when they are missing."""
-    prepare_state(settings.state_dir)
-    os.makedirs(settings.vault, exist_ok=True)
+    """The settings with a token and a vault that exist: both are made in the state folder when they are missing.
+
+    Raises SettingsFault when the vault cannot be set up.
+    """
     ctx = build_context(settings.vault, settings.clock, settings.state_dir, owner=settings.owner, notify=logs.notice)
-    bootstrap_op(ctx=ctx)
-    return settings if settings.token else dataclasses.replace(settings, token=kept_token(settings.state_dir))
-
-
-def kept_token(state_dir: str) -> str:
-    """The token in `token` of the state folder, made on first use; only its owner can read the file."""
-    path = Path(state_dir) / "token"
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_text(encoding="ascii").strip()
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        token = secrets.token_urlsafe(32)
-        file.write(token + "\n")
-    return token
-
-
-def prepare_state(folder: str) -> None:
-    """Make the state folder, for its owner only. Raises SettingsFault when it cannot be written."""
-    probe = Path(folder) / f".write-test-{os.getpid()}"
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        probe.write_bytes(b"echo")
-        probe.unlink()
+        os.makedirs(settings.vault, exist_ok=True)
+        bootstrap_op(ctx=ctx)
     except OSError as failure:
-        why = f"cannot be written ({os.strerror(failure.errno or 0)}); give the server's user a writable folder"
-        raise SettingsFault([f"ECHO_STATE_DIR {why}."]) from failure
+        why = os.strerror(failure.errno or 0)
+        raise SettingsFault([f"The vault's folder cannot be made ({why}); check ECHO_BASE."]) from failure
+    except EchoError as failure:
+        raise SettingsFault([f"The vault cannot be set up: {failure.message}. {failure.hint}".strip()]) from failure
+    finally:
+        ctx.history.close()
+    return settings if settings.token else dataclasses.replace(settings, token=kept_token(settings.state_dir))
 
 
 def _refresh(ctx: OpContext) -> bool:
