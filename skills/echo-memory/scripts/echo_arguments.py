@@ -37,8 +37,8 @@ class Param:
     """One parameter of a tool.
 
     type: "string", "integer", "boolean", "string[]", "object[]" or "any" (a plain YAML value).
-    form: what a string must be: "line" (one line), "body" (many lines), "path", "note" (the path or a name of one),
-    "date", "period" or "" (= line).
+    form: what a string must be: "line" (one line), "item" (one line whose indent counts), "body" (many lines),
+    "path", "note" (the path or a name of one), "date", "period" or "" (= line).
     least, most: bounds of an integer; a value outside is brought to the bound with a warning.
     fields: the parameters of each object of an "object[]".
     """
@@ -155,7 +155,7 @@ def _string(param: Param, value: Any, where: str) -> str:
     _check_text(text, where, BODY_LIMIT if param.form == "body" else LINE_LIMIT)
     if param.form == "body":
         return text
-    text = text.strip()
+    text = text.strip("\r\n").rstrip() if param.form == "item" else text.strip()
     if _LINE_BREAK.search(text):
         raise InvalidArgument(f"{where} must be one line", hint="Put longer text into the body.", field=where)
     if not text:

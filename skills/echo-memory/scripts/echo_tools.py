@@ -96,7 +96,7 @@ _PROPOSAL_FIELDS = (
 TRIAGE_FIELDS = (Param("line", required=True, help="Item id from the listing, or its text."),) + _PROPOSAL_FIELDS + (
     Param("text", help="append: the line to add; default the item's text."),
 )
-REFLECT_FIELDS = _PROPOSAL_FIELDS + (Param("line", help="append: the line to add"),)
+REFLECT_FIELDS = _PROPOSAL_FIELDS + (Param("line", form="item", help="append: the line to add"),)
 
 TOOLS: Tuple[Tool, ...] = (
     Tool(
@@ -207,7 +207,7 @@ TOOLS: Tuple[Tool, ...] = (
         "`unchanged`; a note that does not exist is an error with candidates.",
         (
             _PATH,
-            Param("line", required=True, empty_ok=False, help="One line of Markdown."),
+            Param("line", required=True, empty_ok=False, form="item", help="One line of Markdown."),
             Param("section", help="Heading to add it under."),
             _IF_MATCH,
         ),
@@ -281,7 +281,8 @@ TOOLS: Tuple[Tool, ...] = (
             Param("reflect", "object[]", "As in echo_reflect.", fields=REFLECT_FIELDS[:1] + (
                 Param("title"), Param("kind", enum=_CAPTURE_KINDS), Param("body", form="body", default=""),
                 Param("tags", "string[]"), Param("merge_into", form="note"),
-                Param("path", form="note"), Param("line"), Param("a", form="note"), Param("b", form="note"))),
+                Param("path", form="note"), Param("line", form="item"), Param("a", form="note"),
+                Param("b", form="note"))),
             _APPLY, _TOKEN,
         ),
         {"path": "string", "plan": "array", "results": "array", "preview_token": "string"},
