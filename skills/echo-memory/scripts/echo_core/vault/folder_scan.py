@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import re
 from operator import itemgetter
-from typing import Iterator, List, Optional, Set, Tuple
+from typing import Iterator, List, Optional, Set
 
 from echo_core.atomic import is_temp_name
 from echo_core.errors import InvalidPath
@@ -14,8 +14,8 @@ from echo_core.vault.safe_open import Below
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_(](?:[A-Za-z0-9_() ,.'&+-]{0,250}[A-Za-z0-9_(),'&+-])?\Z").match
 _SHORT = 512
-_KEY = itemgetter(0)
-_Item = Tuple[str, Optional[Stat]]
+_PATH = itemgetter(0)
+_FOLDER = -1
 
 
 class Scan:
@@ -29,41 +29,43 @@ class Scan:
 
     def files(self) -> Iterator[Stat]:
         """Every file in path order; only an unreadable root raises."""
-        waiting: List[_Item] = self._items("")
+        waiting = self._items("")
         while waiting:
-            path, found = waiting.pop()
-            if found is not None:
+            found = waiting.pop()
+            if found.size != _FOLDER:
                 yield found
                 continue
+            folder = found.path[:-1]
             try:
-                waiting += self._items(path[:-1])
+                waiting += self._items(folder)
             except (OSError, InvalidPath):
                 # Also when the folder is gone by now: its files may just have moved, so they are unknown.
-                self.unreadable.append(path[:-1])
+                self.unreadable.append(folder)
 
-    def _items(self, path: str) -> List[_Item]:
-        """Files (with facts) and folders (key closed by "/", without) directly in `path`, last in path order first."""
+    def _items(self, path: str) -> List[Stat]:
+        """Files and folders (path closed by "/", size _FOLDER) directly in `path`, last in path order first."""
         prefix = f"{path}/" if path else ""
+        short = len(prefix) < _SHORT
+        new = tuple.__new__
         with self._below.folder(path) as folder:
             entries = folder.entries()
-            items: List[_Item] = []
+            items: List[Stat] = []
             for entry in entries:
                 # One pass over every file of the vault: the common case stays free of calls into Python.
                 name = entry.name
-                if _PLAIN_NAME(name) and entry.is_file(follow_symlinks=False) and len(prefix) < _SHORT:
+                if short and _PLAIN_NAME(name) and entry.is_file(follow_symlinks=False):
                     try:
                         facts = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue
-                    full = prefix + name
-                    items.append((full, Stat(full, facts.st_size, facts.st_mtime_ns)))
+                    items.append(new(Stat, (prefix + name, facts.st_size, facts.st_mtime_ns)))
                 else:
                     items += self._uncommon(path, entry)
         self.seen = self.seen or bool(entries)
-        items.sort(key=_KEY, reverse=True)
+        items.sort(key=_PATH, reverse=True)
         return self._once(items)
 
-    def _uncommon(self, folder: str, entry: "os.DirEntry[str]") -> List[_Item]:
+    def _uncommon(self, folder: str, entry: "os.DirEntry[str]") -> List[Stat]:
         """A folder, a link or a file with a name that needs a closer look; nothing for what a walk leaves out."""
         path = self.accepted(folder, entry.name)
         if path is None:
@@ -71,14 +73,14 @@ class Scan:
         if entry.is_symlink():
             return self._linked(path)
         if entry.is_dir(follow_symlinks=False):
-            return [(path + "/", None)]
+            return [Stat(path + "/", _FOLDER, 0)]
         if not entry.is_file(follow_symlinks=False):
             return []
         try:
             facts = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
             return []
-        return [(path, Stat(path, facts.st_size, facts.st_mtime_ns))]
+        return [Stat(path, facts.st_size, facts.st_mtime_ns)]
 
     def accepted(self, folder: str, name: str) -> Optional[str]:
         """The NFC path of a name; None for a dot name, and, noted as unreadable, for one that ECHO refuses."""
@@ -93,7 +95,7 @@ class Scan:
             self.unreadable.append(path.encode("utf-8", "replace").decode("utf-8"))
             return None
 
-    def _linked(self, path: str) -> List[_Item]:
+    def _linked(self, path: str) -> List[Stat]:
         """A link to a file inside counts as a file; one to a folder inside would only list its files twice."""
         try:
             place = self._below.place(path)
@@ -104,17 +106,17 @@ class Scan:
             if place.facts is None:
                 self.unreadable.append(path)
             elif place.is_file:
-                return [(path, Stat(path, place.facts.st_size, place.facts.st_mtime_ns))]
+                return [Stat(path, place.facts.st_size, place.facts.st_mtime_ns)]
         return []
 
-    def _once(self, items: List[_Item]) -> List[_Item]:
+    def _once(self, items: List[Stat]) -> List[Stat]:
         """Drop what shares its NFC path with a neighbour (NFC and NFD side by side): only one of them can be read."""
-        if all(map(str.isascii, map(_KEY, items))):
+        if all(map(str.isascii, map(_PATH, items))):
             return items
-        kept: List[_Item] = []
+        kept: List[Stat] = []
         for item in items:
-            if kept and kept[-1][0] == item[0]:
-                self.unreadable.append(item[0])
+            if kept and kept[-1].path == item.path:
+                self.unreadable.append(item.path.rstrip("/"))
             else:
                 kept.append(item)
         return kept
