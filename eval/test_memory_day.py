@@ -194,6 +194,9 @@ def live_by_command_line(vault: Path, state: Path) -> None:
 
     def call(tool: str, arguments: dict[str, Any]) -> Envelope:
         command = [sys.executable, "-S", str(SCRIPTS / "echo.py"), *VERBS[tool], "--json"]
+        if tool == "echo_set_scope":
+            command.append(arguments["scope"])
+            arguments = {}
         for name, value in arguments.items():
             option = "--" + name.replace("_", "-")
             if isinstance(value, bool):
