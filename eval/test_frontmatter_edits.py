@@ -22,6 +22,7 @@ from frontmatters import NOTE
         ("---\nupdated: x\ntype: y\n---\n", "---\nupdated: x\ntype: y\nstatus: active\n---\n"),
         ("---\n# dates\ncreated: x\nfoo: y\n---\n", "---\nstatus: active\n# dates\ncreated: x\nfoo: y\n---\n"),
         ("---\nfoo: |+\n  kept\n\n---\n", "---\nfoo: |+\n  kept\n\nstatus: active\n---\n"),
+        ("---\nfoo: |\n  # text\ncreated: x\n---\n", "---\nfoo: |\n  # text\nstatus: active\ncreated: x\n---\n"),
         ("---\n  foo: 1\n---\n", "---\n  foo: 1\n  status: active\n---\n"),
     ],
 )

@@ -71,17 +71,20 @@ def _place(text: str, entries: Sequence[Entry], key: str) -> int:
     if key in KEY_ORDER and before:
         return next_line(text, _last(max(before, key=lambda entry: rank(entry.key))))
     if key in KEY_ORDER and after:
-        return _above_comments(text, line_start(text, after[0].start))
+        index = entries.index(after[0])
+        floor = next_line(text, _last(entries[index - 1])) if index else 0
+        return _above_comments(text, line_start(text, after[0].start), floor)
     return next_line(text, _last(entries[-1]))
 
 
-def _above_comments(text: str, at: int) -> int:
-    """The start of the comment lines right above the line at `at`: they speak of that line."""
-    while True:
-        above = line_start(text, max(at - len(eol_before(text, at)), 0))
-        if above >= at or not text[above:at].lstrip(" \t").startswith("#"):
+def _above_comments(text: str, at: int, floor: int) -> int:
+    """The start of the comment lines right above the line at `at`, down to `floor`: they speak of that line."""
+    while at > floor:
+        above = line_start(text, at - len(eol_before(text, at)))
+        if above < floor or not text[above:at].lstrip(" \t").startswith("#"):
             return at
         at = above
+    return at
 
 
 def remove(text: str, entry: Entry) -> str:
