@@ -330,6 +330,13 @@ def test_plain_verbs_read_and_write_whole_notes(ready: Cli) -> None:
     assert ready.json("ls", "notes")["files"] == ["engine.md"]
 
 
+def test_a_title_that_is_no_path_names_its_note(ready: Cli) -> None:
+    """`Acme Inc.` may be said to every verb that takes a note."""
+    ready.json("capture", "Acme Inc.", "--kind", "company")
+    for line in (["map"], ["get"], ["bump"], ["fm"], ["delete"]):
+        assert ready.json(*line, "Acme Inc.")["path"] == "resources/companies/acme-inc.md"
+
+
 def test_delete_asks_first_and_can_be_undone(ready: Cli) -> None:
     """Without --confirm only what links to it is shown; history brings the bytes back."""
     put(ready.folder, "a.md", "# A\r\n")
