@@ -1,7 +1,6 @@
-"""Bytes that are either wholly on the disk or not at all: temp file, fsync, rename, fsync of the folder.
+"""The steps of which a durable replacement is made: temp file, every byte, fsync, rename, fsync of the folder.
 
-The folder vault builds its own replacement out of these steps (it compares before it renames); files of the state
-folder use `replace_file`.
+The folder vault puts them together, since it compares between fsync and rename.
 """
 from __future__ import annotations
 
@@ -58,29 +57,3 @@ def private_folder(path: str) -> str:
     """The folder, made with its parents when missing, readable by its owner alone (0700)."""
     os.makedirs(path, mode=0o700, exist_ok=True)
     return path
-
-
-def replace_file(path: str, data: bytes, mode: int = 0o600) -> None:
-    """Put `data` at `path` atomically and durably; after an OSError the old file stands untouched."""
-    folder = os.path.dirname(path) or "."
-    temp = os.path.join(folder, temp_name())
-    fd = os.open(temp, CREATE, mode)
-    try:
-        try:
-            write_all(fd, data)
-            sync(fd)
-        finally:
-            os.close(fd)
-        os.replace(temp, path)
-    except BaseException:
-        _remove_quietly(temp)
-        raise
-    sync_folder(folder)
-
-
-def _remove_quietly(path: str) -> None:
-    """Remove a temp file on the way out of a failure, whose own error is the one worth raising."""
-    try:
-        os.unlink(path)
-    except OSError:
-        return
