@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import FrozenSet, List, Sequence, Set, Tuple
 
 from echo_core.boundaries import SPACELESS
@@ -44,6 +45,8 @@ def title_similarity(one: str, other: str) -> float:
     if first == second:
         return 1.0
     shared = 2 * len(first & second) / (len(first) + len(second))
+    if _title_tokens(one).isdisjoint(_title_tokens(other)):
+        return shared  # not even the first letters of one word: no need to compare letter by letter
     return max(shared, *(_letters_shared(left, right) for left in name_keys(one) for right in name_keys(other)))
 
 
@@ -79,6 +82,12 @@ def differs_in_detail(one: str, other: str) -> bool:
         _is_detail(word, other) for word in _missing(second, first))
 
 
+@lru_cache(maxsize=1 << 14)
+def _title_tokens(title: str) -> FrozenSet[str]:
+    return frozenset(token for word in words(title) for token in word.tokens)
+
+
+@lru_cache(maxsize=1 << 14)
 def _title_words(title: str) -> FrozenSet[str]:
     return frozenset(_plain(word) for word in words(title) if word.tokens)
 

@@ -109,6 +109,11 @@ def query_words(text: str) -> List[Tuple[str, ...]]:
     return list(dict.fromkeys(found))
 
 
+def is_paired(token: str) -> bool:
+    """Whether a token is a pair of characters, or one, of a script written without spaces."""
+    return bool(_IS_PAIRED.match(token))
+
+
 def _paired_words(run: str, start: int) -> Iterator[Word]:
     last = len(run)
     for place, pair in enumerate(_pairs(unicodedata.normalize("NFKC", run).lower())):
