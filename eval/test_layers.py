@@ -58,7 +58,7 @@ def test_ops_never_import_the_command_line(path: Path) -> None:
     assert "echo" not in {top(name) for name in imports(path)}
 
 
-@pytest.mark.parametrize("rule,folder,banned,allowed", BANS, ids=[ban[0] for ban in BANS])
+@pytest.mark.parametrize(("rule", "folder", "banned", "allowed"), BANS, ids=[ban[0] for ban in BANS])
 def test_each_library_has_its_door(rule: str, folder: Path, banned: set[str], allowed: set[str]) -> None:
     """A library that talks to the outside is imported in its own files only."""
     for path in modules(folder):

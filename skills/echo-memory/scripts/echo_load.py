@@ -158,7 +158,7 @@ class _Reading:
         if not self.bootstrapped:
             hints.append("This vault was never set up: the operator runs `echo.py bootstrap` once.")
         if answer["parked"] or answer["conflicts"]:
-            hints.append("Parked writes or conflicts wait for the operator: `echo-mcp queue list` (CLI: `queue`).")
+            hints.append("Parked writes or conflicts wait for the operator: `echo.py queue` lists them.")
         if answer["aging"]:
             hints.append("Aging items: offer the operator to sort the inbox and to review them.")
         if answer["sections"]["sessions_since"] >= 3:

@@ -16,6 +16,7 @@ from echo_core.text import one_line, shorten, slug
 from echo_core.vault.base import MAX_RACES, version_of
 from echo_edits import diff_of, edit_note, index_notes, line_under, log_in_day_note, must_exist, read_text
 from echo_notes import writable_note
+from echo_starters import starter_text
 
 LINE_BYTES = 16 * 1024
 RELATED = "Related"
@@ -167,7 +168,7 @@ def _capture_line(wanted: Capture, dry_run: bool, ctx: OpContext) -> Envelope:
 
     def surgery(before: Optional[str]) -> str:
         if before is None:
-            return f"# Inbox\n\n{line}\n"
+            before = starter_text(INBOX, ctx.clock, ctx.owner)
         return before if markdown.has_line(before, line, None) else markdown.append_text(before, line, None)
 
     if dry_run:
