@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from echo_core.errors import Conflict, VaultUnreachable
-from echo_core.vault import folder_write, host_lock, safe_open
+from echo_core.vault import folder_write, host_lock, open_folder
 from echo_core.vault.base import edit
 from echo_core.vault.folder import LOCK_FILE, FolderVault
 from fakes.forked import dying_at
@@ -177,7 +177,7 @@ def test_a_file_system_without_hard_links_still_creates_and_moves(vault, root, m
     def refuse(*args):
         raise OSError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(safe_open.OpenFolder, "link", refuse)
+    monkeypatch.setattr(open_folder.OpenFolder, "link", refuse)
     vault.write("a.md", b"one", None)
     vault.write("b.md", b"two", None)
     vault.move("a.md", "c.md")

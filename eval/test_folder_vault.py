@@ -4,7 +4,7 @@ import os
 
 import pytest
 from echo_core.errors import InvalidPath, VaultAuth, VaultUnreachable
-from echo_core.vault import folder_write, safe_open
+from echo_core.vault import folder_write, open_folder
 from echo_core.vault.folder import LOCK_FILE, FolderVault
 
 
@@ -36,10 +36,10 @@ def test_a_write_syncs_the_file_before_its_name_and_the_folder_after(vault, root
     """The order that survives a power cut: bytes, fsync, rename, fsync of the folder."""
     vault.write("a.md", b"one", None)
     steps = []
-    sync, rename = safe_open.OpenFolder.sync, safe_open.OpenFolder.rename
+    sync, rename = open_folder.OpenFolder.sync, open_folder.OpenFolder.rename
     monkeypatch.setattr(folder_write, "sync", lambda fd: steps.append("sync file") or os.fsync(fd))
-    monkeypatch.setattr(safe_open.OpenFolder, "rename", lambda *args: steps.append("rename") or rename(*args))
-    monkeypatch.setattr(safe_open.OpenFolder, "sync", lambda self: steps.append("sync folder") or sync(self))
+    monkeypatch.setattr(open_folder.OpenFolder, "rename", lambda *args: steps.append("rename") or rename(*args))
+    monkeypatch.setattr(open_folder.OpenFolder, "sync", lambda self: steps.append("sync folder") or sync(self))
     vault.write("a.md", b"two", b"one")
     assert steps == ["sync file", "rename", "sync folder"]
 
@@ -58,7 +58,7 @@ def test_a_failing_disk_changes_nothing_and_is_named(vault, root, monkeypatch, n
     def fail(*args):
         raise OSError(number, os.strerror(number), str(root))
 
-    monkeypatch.setattr(*(safe_open.OpenFolder, "rename") if step == "rename" else (folder_write, step), fail)
+    monkeypatch.setattr(*(open_folder.OpenFolder, "rename") if step == "rename" else (folder_write, step), fail)
     with pytest.raises((VaultUnreachable, VaultAuth)) as failure:
         vault.write("a.md", b"new", b"old")
     envelope = failure.value.envelope()
@@ -74,7 +74,7 @@ def test_a_name_that_is_too_long_for_the_disk_is_an_invalid_path(vault, monkeypa
     def fail(*args, **kwargs):
         raise OSError(errno.ENAMETOOLONG, "File name too long")
 
-    monkeypatch.setattr(safe_open.OpenFolder, "lstat", fail)
+    monkeypatch.setattr(open_folder.OpenFolder, "lstat", fail)
     with pytest.raises(InvalidPath):
         vault.read("a.md")
 

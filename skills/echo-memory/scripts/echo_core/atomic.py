@@ -54,6 +54,6 @@ def sync_folder(path: str) -> None:
 
 
 def private_folder(path: str) -> str:
-    """The folder, made with its parents when missing, readable by its owner alone (0700)."""
+    """The folder, made when missing, readable by its owner alone (0700); missing parents are made as usual."""
     os.makedirs(path, mode=0o700, exist_ok=True)
     return path

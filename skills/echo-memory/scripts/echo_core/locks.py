@@ -10,23 +10,22 @@ counts as abandoned:
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import secrets
 import threading
 import time
-from datetime import datetime, timedelta
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from datetime import timedelta
+from typing import Callable, Dict, Iterator, Optional, Tuple
 
 from echo_core.clock import Clock
 from echo_core.errors import Conflict, NotFound, VaultError
+from echo_core.lock_file import LockFile, document, parsed
 from echo_core.vault.base import Vault
 
 FOLDER = "_agent/locks"
 DEFAULT_TTL_S = 30.0
 DEFAULT_WAIT_S = 5.0
 _PAUSE_S = 0.05
-_MAX_HOLDER = 80
 _log = logging.getLogger("echo.locks")
 
 
@@ -37,15 +36,6 @@ class LockHeld(Exception):
         super().__init__(f"the lock is held by {holder} until {expires}")
         self.holder = holder
         self.expires = expires
-
-
-class LockFile(NamedTuple):
-    """What a lock file says; `acquired` is None when it says nothing one can read."""
-
-    holder: str
-    acquired: Optional[datetime]
-    ttl_s: float
-    token: str
 
 
 class Lease:
@@ -145,7 +135,7 @@ class AdvisoryLock:
         data = self._read(name)
         if data is None:
             return None
-        found = _parsed(data, self._ttl_s)
+        found = parsed(data, self._ttl_s)
         return None if self._is_abandoned(name, data, found) else self._refusal(found)
 
     def break_open(self, name: str = "index") -> Optional[LockHeld]:
@@ -154,7 +144,7 @@ class AdvisoryLock:
         if data is None:
             return None
         self._vault.delete(_path(name), data)
-        return self._refusal(_parsed(data, self._ttl_s))
+        return self._refusal(parsed(data, self._ttl_s))
 
     def _taken(self, name: str, deadline: float) -> Lease:
         while True:
@@ -163,13 +153,13 @@ class AdvisoryLock:
                 return lease
             if self._timer() >= deadline:
                 data = self._read(name)
-                raise self._refusal(_parsed(data or b"", self._ttl_s))
+                raise self._refusal(parsed(data or b"", self._ttl_s))
             self._sleep(_PAUSE_S)
 
     def _attempt(self, name: str) -> Optional[Lease]:
         """One try: look, write, read back."""
         before = self._read(name)
-        found = None if before is None else _parsed(before, self._ttl_s)
+        found = None if before is None else parsed(before, self._ttl_s)
         if before is not None and found is not None and not self._may_take(name, before, found):
             return None
         token = secrets.token_hex(8)
@@ -218,9 +208,7 @@ class AdvisoryLock:
             return None
 
     def _document(self, token: str) -> bytes:
-        ttl_s = int(self._ttl_s) if float(self._ttl_s).is_integer() else self._ttl_s
-        document = {"holder": self.holder, "acquired": self._clock.instant(), "ttl_s": ttl_s, "token": token}
-        return (json.dumps(document, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+        return document(self.holder, self._clock.instant(), self._ttl_s, token)
 
     def _refusal(self, found: LockFile) -> LockHeld:
         if found.acquired is None or found.acquired > self._clock.now():
@@ -233,34 +221,3 @@ class AdvisoryLock:
 
 def _path(name: str) -> str:
     return f"{FOLDER}/{name}.json"
-
-
-def _parsed(data: bytes, our_ttl_s: float) -> LockFile:
-    """What the bytes say; an absurd ttl is cut to twice ours, so that no dead holder blocks longer (spec 2.6)."""
-    try:
-        document = json.loads(data)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        return LockFile("somebody", None, our_ttl_s, "")
-    ttl_s = document.get("ttl_s")
-    usable = isinstance(ttl_s, (int, float)) and not isinstance(ttl_s, bool) and ttl_s > 0
-    return LockFile(
-        _holder_name(document.get("holder")), _instant(document.get("acquired")),
-        min(float(ttl_s), 2 * our_ttl_s) if usable and ttl_s is not None else our_ttl_s, str(document.get("token")),
-    )
-
-
-def _holder_name(value: object) -> str:
-    """A name fit for a message: what stands in the vault is anybody's text."""
-    shown: List[str] = [char for char in str(value or "") if char.isprintable()]
-    return "".join(shown)[:_MAX_HOLDER] or "somebody"
-
-
-def _instant(value: object) -> Optional[datetime]:
-    """An ISO instant with an offset; None for anything else."""
-    try:
-        found = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None

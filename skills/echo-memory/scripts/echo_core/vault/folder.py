@@ -18,9 +18,10 @@ from echo_core.paths import check_folder, check_path, is_control, parent
 from echo_core.vault import folder_scan, folder_write
 from echo_core.vault.base import Listing, Stat, Vault, version_of
 from echo_core.vault.host_lock import host_lock
+from echo_core.vault.open_folder import DIR_FDS
 from echo_core.vault.os_errors import forbidden, translate
 from echo_core.vault.refusals import conflict, emptied, missing
-from echo_core.vault.safe_open import DIR_FDS, Below, Place
+from echo_core.vault.safe_open import Below, Place
 
 LOCK_FILE = "_agent/locks/write.lock"
 _LEFTOVER_AGE_S = 60

@@ -9,7 +9,8 @@ import sys
 from typing import Optional
 
 from echo_core.atomic import CREATE, sync, temp_name, write_all
-from echo_core.vault.safe_open import ROOT, OpenFolder, Place
+from echo_core.vault.open_folder import ROOT, OpenFolder
+from echo_core.vault.safe_open import Place
 
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
 _MAX_REREADS = 5
