@@ -10,6 +10,9 @@ from echo_core.vault.base import edit
 from echo_core.vault.folder import LOCK_FILE, FolderVault
 from fakes.forked import dying_at
 
+# Test runners have threads of their own; the forked children use nothing of them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
 
 @pytest.fixture(params=[True, False], ids=["descriptors", "paths"])
 def vault(request, tmp_path):

@@ -7,6 +7,9 @@ from echo_core.errors import VaultAuth
 from echo_core.vault.folder import LOCK_FILE, FolderVault
 from fakes.forked import in_child
 
+# Test runners have threads of their own; the forked children use nothing of them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
 ROOT = os.geteuid() == 0
 
 

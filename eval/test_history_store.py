@@ -13,6 +13,9 @@ from echo_core.errors import NotFound, NoUndo
 from echo_core.history import HistoryStore
 from fakes.forked import dying_at, in_child
 
+# Test runners have threads of their own; the forked children use nothing of them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
 NOW = "2026-11-30T14:05:09Z"
 
 
