@@ -191,3 +191,16 @@ def test_no_query_raises(query: str) -> None:
     for hit in INDEX.search(query, 3):
         assert hit.path in NOTES
     assert INDEX.wanted(query).worth is not None
+
+
+def test_words_that_only_begin_alike_are_no_match() -> None:
+    """Four letters in common make "bread" no "break": an off-topic question gets no answer."""
+    index = SearchIndex()
+    texts = {
+        "lines.md": "Press Enter twice for a line break. To break a line without a new paragraph add two blanks.",
+        "settings.md": "How to change the theme, the font and how line breaks are shown in the editor.",
+    }
+    for path, text in texts.items():
+        index.upsert(NoteFacts(path=path, title=path[:-3]), text)
+    assert index.search("how to bake sourdough bread") == []
+    assert [hit.path for hit in index.search("how do I break a line")][0] == "lines.md"

@@ -22,6 +22,7 @@ _SPREAD = 1.5
 _SCORE_SHARE = 0.15
 _UNKNOWN_NAMES = 0.4
 _CLOSE_ENOUGH = 0.6
+_TELLING_LETTERS = 5
 _MOST_CHANCE = 0.9
 # In scripts without spaces a pair of characters often lies across two words: with a grammar word in it tells little,
 # and that the vault has never seen it tells less than of a word.
@@ -112,14 +113,18 @@ def _nearness(loose: "dict[str, str]", text: str) -> "dict[str, float]":
 
 
 def _likeness(one: str, other: str) -> float:
-    """The share of letters two words have in common at their start; 0 when it is too little to be the same word."""
+    """The share of letters two words have in common at their start; 0 when it is too little to be the same word.
+
+    Words of four common letters that both go on differently are two words: bread and break.
+    """
     shared = 0
     for left, right in zip(one, other):
         if left != right:
             break
         shared += 1
     share = shared / max(len(one), len(other))
-    return share if share >= _CLOSE_ENOUGH else 0.0
+    related = shared >= _TELLING_LETTERS or shared == min(len(one), len(other))
+    return share if related and share >= _CLOSE_ENOUGH else 0.0
 
 
 def _names(text: str) -> FrozenSet[str]:
