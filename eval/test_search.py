@@ -201,6 +201,6 @@ def test_words_that_only_begin_alike_are_no_match() -> None:
         "settings.md": "How to change the theme, the font and how line breaks are shown in the editor.",
     }
     for path, text in texts.items():
-        index.upsert(NoteFacts(path=path, title=path[:-3]), text)
+        index.upsert(facts(path, text), text)
     assert index.search("how to bake sourdough bread") == []
     assert [hit.path for hit in index.search("how do I break a line")][0] == "lines.md"
