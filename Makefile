@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: run test lint types bench lock clean
+.PHONY: run test lint types bench docs golden lock clean
 
 run: $(READY)           ## Start ECHO on ./data/vault and print the line that registers it
 	$(BIN)/echo-mcp run
@@ -21,6 +21,13 @@ types: $(DEV_READY)
 
 bench: $(DEV_READY)     ## Latency as ratios to a bare route in the same run; writes build/bench.json
 	$(BIN)/python eval/bench/run.py
+
+docs: $(READY)          ## Renew the pages and the picture that are derived from the code
+	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/make_picture.py
+
+golden: $(DEV_READY)    ## Renew eval/golden from what the code does now; look at the difference before you commit it
+	$(BIN)/python eval/goldenfiles.py
 
 COMPILE = uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 lock:                   ## Renew the pinned, hashed requirements (needs uv)
