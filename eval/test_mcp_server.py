@@ -238,7 +238,8 @@ def test_health_says_little_and_only_what_is_known(server: Server) -> None:
     answer = server.client.get(f"{server.base}/health", headers={"authorization": ""})
     facts = answer.json()
     assert answer.status_code == 200
-    assert set(facts) == {"ok", "vault_reachable", "vault_auth_ok", "index_age_s", "index_ready", "findings"}
+    assert set(facts) == {"ok", "vault_reachable", "vault_auth_ok", "outbox_depth", "outbox_oldest_s", "parked",
+                          "index_age_s", "index_ready", "findings"}
     assert all(isinstance(value, (bool, int)) for value in facts.values())
     assert (facts["ok"], facts["vault_reachable"], facts["index_ready"]) == (True, True, True)
     assert len(answer.content) <= 512

@@ -29,6 +29,8 @@ class Health:
         self._probing_since: float | None = None
         self._refreshed: float | None = None
         self._findings = 0
+        self._waiting = self._parked = 0
+        self._oldest: float | None = None
 
     def serve(self, serving: bool) -> None:
         """Requests are served from now on, or no longer."""
@@ -54,6 +56,19 @@ class Health:
         """Number of findings of the last check of the notes."""
         self._findings = findings
 
+    def queued(self, waiting: int, parked: int, oldest_s: float) -> None:
+        """Writes that wait for the vault, those that need a decision, and the age of the oldest waiting one."""
+        with self._lock:
+            self._waiting, self._parked = waiting, parked
+            self._oldest = time.monotonic() - oldest_s if waiting else None
+
+    @property
+    def outbox(self) -> dict[str, int]:
+        """`outbox_depth`, `outbox_oldest_s` (0 when empty) and `parked`."""
+        with self._lock:
+            age = 0 if self._oldest is None else max(0, int(time.monotonic() - self._oldest))
+            return {"outbox_depth": self._waiting, "outbox_oldest_s": age, "parked": self._parked}
+
     @property
     def index_ready(self) -> bool:
         """Whether the notes have been read once."""
@@ -76,6 +91,7 @@ class Health:
             "ok": self._serving and self._disk_ok,
             "vault_reachable": self.vault_reachable,
             "vault_auth_ok": self._auth_ok,
+            **self.outbox,
             "index_age_s": self.index_age_s,
             "index_ready": self.index_ready,
             "findings": self._findings,

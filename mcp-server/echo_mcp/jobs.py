@@ -12,7 +12,9 @@ import threading
 import time
 from collections.abc import Callable
 
+import echo_offline
 import watchfiles
+from echo_context import OpContext
 from echo_core.errors import EchoError, VaultUnreachable
 
 from echo_mcp import logs
@@ -23,6 +25,8 @@ LINT_S = 600.0
 BREATH = 4.0
 """Rest after a run, in multiples of the processor time it took, so that a busy folder does not take a core."""
 WATCH_RETRY_S = 30.0
+FLUSH_S = 5.0
+"""Seconds between two looks at the waiting writes."""
 FREE_BYTES = 1024 * 1024
 """The state folder counts as full below this."""
 
@@ -134,6 +138,25 @@ def probe(check: Callable[[], None], state_dir: str, health: Health, answered: C
             answered()
 
     return Repeated("probe", once, PROBE_S)
+
+
+def flusher(ctx: OpContext, health: Health) -> Repeated:
+    """The daemon that replays waiting writes, once each FLUSH_S and when the vault has just answered."""
+
+    def once() -> None:
+        queue = ctx.waiting
+        if queue is None:
+            return
+        if queue.waits():
+            try:
+                done = echo_offline.flush(ctx)
+            except EchoError as failure:
+                logs.event("flush-failed", logging.WARNING, code=failure.code)
+            else:
+                logs.event("flushed", arrived=len(done.arrived), parked=len(done.parked), left=done.left)
+        health.queued(*queue.depth())
+
+    return Repeated("flush", once, FLUSH_S)
 
 
 def disk_usable(folder: str) -> bool:

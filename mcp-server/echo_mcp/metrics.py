@@ -22,6 +22,10 @@ def prometheus(registry: Registry, health: Health) -> str:
     lines += _gauge("echo_vault_up", "Whether the vault answered the last probe.", int(health.vault_reachable))
     lines += _gauge("echo_index_ready", "Whether all notes have been read once.", int(health.index_ready))
     lines += _gauge("echo_index_age_seconds", "Time since the notes were compared with the vault.", health.index_age_s)
+    outbox = health.outbox
+    lines += _gauge("echo_outbox_depth", "Writes that wait for the vault.", outbox["outbox_depth"])
+    lines += _gauge("echo_outbox_oldest_seconds", "Age of the oldest of them.", outbox["outbox_oldest_s"])
+    lines += _gauge("echo_outbox_parked", "Writes that need the operator's decision.", outbox["parked"])
     return "\n".join(lines) + "\n"
 
 

@@ -15,6 +15,8 @@ from echo_config import build_context
 from echo_context import OpContext
 from echo_core.errors import EchoError
 from echo_core.lint import lint
+from echo_offline import with_queue
+from echo_queue import WriteQueue
 
 from echo_mcp import __version__, follow, http, jobs, logs
 from echo_mcp.health import Health
@@ -81,13 +83,20 @@ class Background:
         self._folder = settings.vault
         self._stop = threading.Event()
         self.refresher = jobs.Refresher(lambda: _refresh(ctx), lambda: _findings(ctx), health, settings.index_ttl_s)
-        self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health, self.refresher.retry)
+        self._flusher = jobs.flusher(ctx, health)
+        self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health, self._vault_answers)
 
     def start(self) -> None:
         """Start all threads; the notes are read behind, calls that need them wait."""
         self._probe.start()
         self.refresher.thread.start()
+        self._flusher.start()
         jobs.watch(self._folder, self._changed, self._stop)
+
+    def _vault_answers(self) -> None:
+        self.refresher.retry()
+        if self._ctx.waiting is not None and self._ctx.waiting.waits():
+            self._flusher.wake()
 
     def _changed(self, paths: list[str]) -> None:
         if not follow.take_in(paths, self._ctx):
@@ -97,6 +106,7 @@ class Background:
         """Ask all threads to end."""
         self._stop.set()
         self.refresher.thread.stop()
+        self._flusher.stop()
         self._probe.stop()
 
 
@@ -107,6 +117,7 @@ def build(settings: Settings) -> Parts:
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
         facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"),
     )
+    with_queue(ctx, WriteQueue(settings.state_dir, settings.vault, "server"), settings.state_dir)
     health = Health()
     background = Background(ctx, settings, health)
     # Calls wait for the first reading at most as long as a call may take; later the threads above keep it fresh.

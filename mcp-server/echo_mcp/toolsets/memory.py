@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import echo_offline
 import echo_tools
 from echo_context import Envelope, OpContext
 from echo_core.errors import NotFound
@@ -106,7 +107,7 @@ class MemoryToolset:
         )
 
     def _run(self, tool: echo_tools.Tool, arguments: Arguments) -> Envelope:
-        return echo_tools.run(tool, arguments, self._eager if tool.name == "echo_recall" else self._ctx)
+        return echo_offline.run(tool, arguments, self._eager if tool.name == "echo_recall" else self._ctx)
 
     def _note(self, path: str) -> Envelope:
         return self._run(echo_tools.BY_NAME["echo_get_note"], {"path": path, "max_chars": READ_CHARS})

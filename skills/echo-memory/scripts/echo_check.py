@@ -4,10 +4,9 @@ from __future__ import annotations
 import os
 from typing import Optional
 
-from echo_context import Envelope, ok
+from echo_context import Envelope, OpContext, ok
 from echo_core.clock import Clock
 from echo_core.errors import EchoError, InvalidArgument
-from echo_offline import CliContext
 from echo_session_logs import session_logs
 
 FILE = "last-load"
@@ -24,7 +23,7 @@ def record_load(state_dir: str, clock: Clock) -> None:
     os.replace(f"{path}.part", path)
 
 
-def check_session_op(*, ctx: CliContext) -> Envelope:
+def check_session_op(*, ctx: OpContext) -> Envelope:
     """`action: logged` when a session log newer than the load exists, else `reminder` with the line to show.
 
     Without a load on this machine, a log of today counts. A vault that cannot be reached answers `unknown`:

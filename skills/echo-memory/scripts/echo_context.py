@@ -19,6 +19,7 @@ from echo_core.names import Names
 from echo_core.routing import RouteMap
 from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
+from echo_queue import WriteQueue
 
 
 def say_on_stderr(message: str) -> None:
@@ -37,7 +38,8 @@ class OpContext:
     sets it (`ECHO_ALLOW_SECRETS`). token_required: whether `apply` of triage and reflect needs the preview's token
     (MCP and REST yes, CLI no). queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when
     there is no queue. flush: replays waiting writes and returns how many arrived. details: more facts for
-    `echo_health`. refresh: how `fresh` is done; None walks the vault (the server keeps it warm).
+    `echo_health`. waiting: the queue itself; state_dir: the folder for state. refresh: how `fresh` is done; None
+    walks the vault (the server keeps it warm).
     """
 
     vault: Vault
@@ -58,6 +60,8 @@ class OpContext:
     flush: Optional[Callable[[], int]] = None
     details: Optional[Callable[[], Dict[str, Any]]] = None
     refresh: Optional[Callable[[], None]] = None
+    waiting: Optional[WriteQueue] = None
+    state_dir: str = ""
 
     def __post_init__(self) -> None:
         self.linker = LinkerCache(self.catalog)

@@ -1,9 +1,9 @@
-"""How a call of the CLI runs: waiting writes first, then the call; a write the vault cannot take now is queued."""
+"""How a call runs that may have to wait: earlier writes first, then the call; what the vault cannot take is queued."""
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, fields, replace
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterator, Mapping
 
 import echo_tools
 from echo_arguments import validate
@@ -11,16 +11,8 @@ from echo_config import CliSettings, context_of
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import EchoError, InvalidArgument, VaultUnreachable
 from echo_core.guards import refuse_secrets
-from echo_queue import CliQueue, Flushed, Waiting, summary_of
+from echo_queue import Flushed, Waiting, WriteQueue, summary_of
 from echo_tools import Tool
-
-
-@dataclass
-class CliContext(OpContext):
-    """The context of one CLI call: an OpContext with the queue of this machine and the state folder."""
-
-    state_dir: str = ""
-    waiting: Optional[CliQueue] = None
 
 
 def _applies(values: Mapping[str, Any]) -> bool:
@@ -45,25 +37,66 @@ QUEUED: Dict[str, Callable[[Mapping[str, Any]], bool]] = {
 vault holds now, so they do not wait."""
 
 
-def open_cli(settings: CliSettings) -> CliContext:
-    """The context of a CLI call: counts of the queue for `load` and `doctor`, and a flush that replays it."""
-    queue = CliQueue(settings.state_dir, settings.root)
-    plain = context_of(settings)
-    ctx = CliContext(**{field.name: getattr(plain, field.name) for field in fields(OpContext)})
-    ctx.state_dir, ctx.waiting, ctx.queue = settings.state_dir, queue, queue.counts
+QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
+"""Tools that deal with the queue themselves."""
+FULL = "disk-full"
+"""The reason of a failed write that waiting does not cure; the caller has to know at once."""
+
+
+def with_queue(ctx: OpContext, queue: WriteQueue, state_dir: str) -> OpContext:
+    """`ctx` with a queue: counts for `load` and `doctor`, and a flush that replays it."""
+    ctx.waiting, ctx.queue, ctx.state_dir = queue, queue.counts, state_dir
     ctx.flush = lambda: len(flush(ctx).arrived)
     return ctx
 
 
-def run(tool: Tool, arguments: Mapping[str, Any], ctx: CliContext) -> Envelope:
-    """Run one call: flush what waits, then answer; queue the call when it is a write and the vault is away."""
-    away = _away(ctx)
-    if away is None:
-        if tool.name not in ("echo_load", "queue", "flush"):  # these deal with the queue themselves
-            _flush_quietly(ctx)
+def open_cli(settings: CliSettings) -> OpContext:
+    """The context of a CLI call, with the queue of this machine."""
+    return with_queue(context_of(settings), WriteQueue(settings.state_dir, settings.root), settings.state_dir)
+
+
+def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
+    """Run one call: flush what waits, then answer; queue the call when it is a write and the vault is away.
+
+    While earlier writes still wait, a new one waits behind them, so that all arrive in the order they were made.
+    """
+    queue = ctx.waiting
+    if queue is None or tool.name in QUEUE_TOOLS:
         return echo_tools.run(tool, arguments, ctx)
-    if tool.name not in QUEUED:
-        return echo_tools.run(tool, arguments, ctx)
+    try:
+        behind, trouble = _still_waiting(queue, ctx), ""
+    except (EchoError, OSError, sqlite3.Error) as failure:
+        behind, trouble = False, f"writes that waited cannot be read: {failure}"
+        ctx.notify(trouble)
+    envelope = _run(tool, arguments, behind, ctx)
+    if trouble:
+        envelope["warnings"] = [*envelope.get("warnings", []), trouble]
+    return envelope
+
+
+def _run(tool: Tool, arguments: Mapping[str, Any], behind: bool, ctx: OpContext) -> Envelope:
+    if behind and tool.name in QUEUED:
+        return _queued_or(tool, arguments, VaultUnreachable("earlier writes still wait for the vault"), ctx)
+    envelope = echo_tools.run(tool, arguments, ctx)
+    if envelope.get("code") != VaultUnreachable.code or envelope.get("reason") == FULL or tool.name not in QUEUED:
+        return envelope
+    return _queued_or(tool, arguments, _failure(envelope), ctx)
+
+
+def _still_waiting(queue: WriteQueue, ctx: OpContext) -> bool:
+    """Whether earlier writes wait even after a try to replay them. Raises InternalError for a damaged queue."""
+    if queue.waits():
+        _flush_quietly(ctx)
+    return queue.waits()
+
+
+def _failure(envelope: Envelope) -> VaultUnreachable:
+    extra = {key: value for key, value in envelope.items() if key not in ("ok", "code", "error", "hint")}
+    return VaultUnreachable(str(envelope["error"]), hint=str(envelope.get("hint", "")), **extra)
+
+
+def _queued_or(tool: Tool, arguments: Mapping[str, Any], away: VaultUnreachable, ctx: OpContext) -> Envelope:
+    """The answer to a call that cannot run now: queued when it writes, `away` when it only looks."""
     try:
         values, warnings = validate(tool.params, arguments)
         if not QUEUED[tool.name](values):
@@ -73,25 +106,14 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: CliContext) -> Envelope:
         return refused.envelope()
 
 
-def _away(ctx: OpContext) -> Optional[VaultUnreachable]:
-    """Why the vault cannot be reached, None when it answers (or refuses us, which waiting does not cure)."""
-    try:
-        ctx.vault.check()
-    except VaultUnreachable as failure:
-        return failure
-    except EchoError:
-        return None
-    return None
-
-
 def _enqueue(
-    tool: Tool, values: Dict[str, Any], warnings: "list[str]", away: VaultUnreachable, ctx: CliContext
+    tool: Tool, values: Dict[str, Any], warnings: "list[str]", away: VaultUnreachable, ctx: OpContext
 ) -> Envelope:
     """Keep the write; when even that fails, answer that the vault is away and nothing was kept."""
     if not ctx.allow_secrets:
         for field, text in _texts(values, ""):
             refuse_secrets(text, field)
-    assert ctx.waiting is not None, "open_cli made this context"
+    assert ctx.waiting is not None, "only a context with a queue comes here"
     given = {name: value for name, value in values.items() if value not in (None, [], "")}
     try:
         op_id = ctx.waiting.add(tool.name, given, ctx.clock.instant())
@@ -99,7 +121,7 @@ def _enqueue(
         away.message += f"; and the write could not be queued ({type(full).__name__})"
         return away.envelope()
     return ok(queued=True, op_id=op_id, provisional=True, warnings=warnings,
-              hint="The vault is not reachable now; the write follows with the next call that reaches it.")
+              hint="The vault is not reachable now; the write follows as soon as it is.")
 
 
 def _texts(value: Any, at: str) -> Iterator["tuple[str, str]"]:
@@ -114,18 +136,26 @@ def _texts(value: Any, at: str) -> Iterator["tuple[str, str]"]:
             yield from _texts(item, f"{at}[{number}]")
 
 
-def flush(ctx: CliContext) -> Flushed:
+def flush(ctx: OpContext) -> Flushed:
     """Replay the waiting writes with the time each was made at. Raises InternalError for a damaged queue."""
-    assert ctx.waiting is not None, "open_cli made this context"
+    assert ctx.waiting is not None, "only a context with a queue comes here"
 
     def call(write: Waiting) -> Envelope:
-        then = replace(ctx, clock=ctx.clock.at(write.instant), queue=None, flush=None)
+        then = replace(ctx, clock=ctx.clock.at(write.instant), queue=None, flush=None, waiting=None)
         return echo_tools.run(echo_tools.BY_NAME[write.tool], write.arguments, then)
 
-    return ctx.waiting.replay(call)
+    return ctx.waiting.replay(call, lambda: _answers(ctx))
 
 
-def _flush_quietly(ctx: CliContext) -> None:
+def _answers(ctx: OpContext) -> bool:
+    try:
+        ctx.vault.check()
+    except EchoError:
+        return False
+    return True
+
+
+def _flush_quietly(ctx: OpContext) -> None:
     """Replay before another call; what goes wrong is said, and does not stop that call."""
     try:
         done = flush(ctx)
@@ -136,12 +166,12 @@ def _flush_quietly(ctx: CliContext) -> None:
         ctx.notify(f"waiting writes: {len(done.arrived)} arrived, {len(done.parked)} parked, {done.left} left")
 
 
-def queue_op(retry: str = "", drop: str = "", *, ctx: CliContext) -> Envelope:
+def queue_op(retry: str = "", drop: str = "", *, ctx: OpContext) -> Envelope:
     """`writes: [{op_id, tool, what, instant, state, reason?}]`, oldest first.
 
     retry: op id of a parked write that shall be replayed again. drop: op id of one to forget. Raises NotFound.
     """
-    assert ctx.waiting is not None, "open_cli made this context"
+    assert ctx.waiting is not None, "only a context with a queue comes here"
     if retry and drop:
         raise InvalidArgument("retry and drop exclude each other", field="drop")
     if retry:
@@ -162,7 +192,7 @@ def _row(write: Waiting) -> Dict[str, Any]:
     return row
 
 
-def flush_op(*, ctx: CliContext) -> Envelope:
+def flush_op(*, ctx: OpContext) -> Envelope:
     """Replay the waiting writes now: `arrived` and `parked` (op ids), `left`. Raises the vault's errors."""
     ctx.vault.check()
     done = flush(ctx)

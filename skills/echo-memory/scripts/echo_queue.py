@@ -1,9 +1,9 @@
-"""The CLI's own queue: writes made while the vault was not reachable, replayed in order when it is (spec 3.3).
+"""Writes made while the vault was not reachable, replayed in order when it is (spec 3.1, 3.3).
 
 One SQLite file in the state folder (WAL, `synchronous=FULL`): a write that was answered `queued: true` survives the
 end of the process and of the machine. It is replayed with the time it was made at. One that meets a gate or a
-refusal then is parked with the reason, until the operator retries or drops it. The server's outbox is another
-thing; it lives in the server's state folder.
+refusal then is parked with the reason, until the operator retries or drops it. The command line and the server each
+have a queue of their own in their state folder.
 """
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import json
 import os
 import re
 import sqlite3
+import time
 import uuid
 from contextlib import closing, contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from datetime import datetime
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from echo_core.errors import InternalError, NotFound
 
-FOLDER = "cli"
 FILE = "queue.sqlite3"
 WAIT_S = 10.0
 """How long adding a write waits for another process that is replaying one."""
@@ -51,31 +52,35 @@ class Flushed(NamedTuple):
     left: int
 
 
-class CliQueue:
+class WriteQueue:
     """The queued writes of one vault on this machine.
 
     state_dir: the folder for state, made when the first write is queued. vault: what tells this vault from others.
+    door: "cli" or "server", which keep their queues apart.
     """
 
-    def __init__(self, state_dir: str, vault: str) -> None:
-        self.folder = os.path.join(state_dir, FOLDER)
+    def __init__(self, state_dir: str, vault: str, door: str = "cli") -> None:
+        self.folder = os.path.join(state_dir, door)
         self._path = os.path.join(self.folder, FILE)
         self._vault = vault
+        self._seen_empty = False
 
     def add(self, tool: str, arguments: Mapping[str, Any], instant: str) -> str:
-        """Keep one write; durable when this returns. Returns its op id; an identical waiting one keeps its own.
+        """Keep one write; durable when this returns. Returns its op id; the same write as the last one keeps its own.
 
         Raises OSError or sqlite3.Error when it could not be kept.
         """
         text = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        self._seen_empty = False
         with self._open(create=True) as database, _transaction(database):
-            row = database.execute(
-                "select op_id from writes where vault = ? and tool = ? and arguments = ? and reason = ''",
-                (self._vault, tool, text),
+            # Only the last one: A, B, A again is three writes, and must end in A.
+            last = database.execute(
+                "select op_id, tool, arguments from writes where vault = ? and reason = '' order by id desc limit 1",
+                (self._vault,),
             ).fetchone()
-            if row:
-                return str(row[0])
+            if last and last[1:] == (tool, text):
+                return str(last[0])
             op_id = uuid.uuid4().hex[:12]
             database.execute(
                 "insert into writes (op_id, vault, tool, arguments, instant) values (?, ?, ?, ?, ?)",
@@ -90,12 +95,25 @@ class CliQueue:
         with self._open() as database:
             return self._select(database)
 
+    def waits(self) -> bool:
+        """Whether a write waits; costs nothing once this process has seen that none does and added none."""
+        if not self._seen_empty:
+            self._seen_empty = not any(not row.reason for row in self.rows())
+        return not self._seen_empty
+
     def counts(self) -> Dict[str, int]:
         """`{"depth", "parked", "conflicts", "damaged"}`: writes that wait, writes that need a decision, queue files
         that were set aside."""
         rows = self.rows()
         parked = sum(1 for row in rows if row.reason)
         return {"depth": len(rows) - parked, "parked": parked, "conflicts": 0, "damaged": len(self.damaged())}
+
+    def depth(self) -> Tuple[int, int, float]:
+        """(writes that wait, writes that are parked, age in seconds of the oldest waiting one)."""
+        rows = self.rows()
+        waiting = [row for row in rows if not row.reason]
+        age = time.time() - datetime.fromisoformat(waiting[0].instant).timestamp() if waiting else 0.0
+        return len(waiting), len(rows) - len(waiting), max(0.0, age)
 
     def damaged(self) -> List[str]:
         """Names of queue files that were set aside because they could not be read."""
@@ -105,12 +123,15 @@ class CliQueue:
             return []
         return sorted(name for name in names if re.fullmatch(re.escape(FILE) + r"\.corrupt-\d+", name))
 
-    def replay(self, call: Callable[[Waiting], Mapping[str, Any]]) -> Flushed:
+    def replay(
+        self, call: Callable[[Waiting], Mapping[str, Any]], vault_answers: Callable[[], bool] = lambda: False
+    ) -> Flushed:
         """Replay the waiting writes in order until one has to wait longer.
 
-        call: runs one write and returns its envelope. Each write leaves the queue in the same step that saw it
-        arrive; a crash in between replays it once more, which the ops answer with `unchanged`. While another
-        process replays, nothing is done.
+        call: runs one write and returns its envelope. vault_answers: whether a write that failed as if the vault were
+        away failed for a reason of its own (one unreadable note); that one is parked and holds up no other. Each
+        write leaves the queue in the same step that saw it arrive; a crash in between replays it once more, which
+        the ops answer with `unchanged`. While another process replays, nothing is done.
         """
         arrived: List[str] = []
         parked: List[str] = []
@@ -118,7 +139,7 @@ class CliQueue:
             return Flushed(arrived, parked, 0)
         with self._open(wait_s=0.2) as database:
             try:
-                while self._replay_one(database, call, arrived, parked):
+                while self._replay_one(database, call, vault_answers, arrived, parked):
                     continue
             except sqlite3.OperationalError as busy:
                 if "locked" not in str(busy):
@@ -128,7 +149,7 @@ class CliQueue:
 
     def _replay_one(
         self, database: sqlite3.Connection, call: Callable[[Waiting], Mapping[str, Any]],
-        arrived: List[str], parked: List[str],
+        vault_answers: Callable[[], bool], arrived: List[str], parked: List[str],
     ) -> bool:
         """Replay the oldest waiting write; False when none waits or it has to wait longer."""
         with _transaction(database):
@@ -140,7 +161,7 @@ class CliQueue:
             if envelope.get("ok") and verdict != "partial":
                 database.execute("delete from writes where op_id = ?", (write.op_id,))
                 arrived.append(write.op_id)
-            elif verdict in RETRY_LATER:
+            elif verdict in RETRY_LATER and (verdict == "lock-held" or not vault_answers()):
                 return False
             else:
                 why = envelope.get("error") or " ".join(envelope.get("warnings", [])) or envelope.get("hint", "")
@@ -151,6 +172,7 @@ class CliQueue:
 
     def retry(self, op_id: str) -> None:
         """Let a parked write be replayed again. Raises NotFound."""
+        self._seen_empty = False
         self._change("update writes set reason = '' where op_id = ? and vault = ?", op_id)
 
     def drop(self, op_id: str) -> None:
