@@ -1,12 +1,15 @@
 """Writes while the server's vault is away: kept, visible, and in the vault once when it is back (spec 3.1, 6.2)."""
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from serverproc import Server, running_server
+from serverproc import Server, environment, running_server
 
 
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
@@ -31,6 +34,13 @@ def come_back(server: Server) -> None:
 
 def note(server: Server, path: str) -> str:
     return (server.vault / path).read_text(encoding="utf-8")
+
+
+def queue_command(server: Server, *words: str) -> str:
+    """What `echo-mcp queue` prints beside the running server."""
+    command = [sys.executable, "-m", "echo_mcp", "queue", *words]
+    env = environment(server.vault, server.state)
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout
 
 
 @pytest.mark.timeout(180)
@@ -88,6 +98,12 @@ def test_a_write_that_meets_a_gate_on_arrival_is_parked_and_shown(tmp_path: Path
         assert "after it" in note(server, "inbox/captures/inbox.md")
         assert server.call("echo_load")["parked"] == 1
         assert len(list((server.vault / "resources/people").iterdir())) == 1
+        listed = queue_command(server)
+        assert "duplicate-gate" in listed
+        op_id = re.findall(r"op_id: ([0-9a-f]{12})", listed)[0]
+        assert "dropped" in queue_command(server, "--drop", op_id)
+        until(lambda: health(server, "parked") == 0)
+        assert "not-found" in queue_command(server, "--retry", op_id)
 
 
 @pytest.mark.timeout(180)

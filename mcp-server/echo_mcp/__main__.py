@@ -1,4 +1,4 @@
-"""The command `echo-mcp`: serve over HTTP, speak stdio, or run with everything made on the spot.
+"""The command `echo-mcp`: serve over HTTP, speak stdio, run with everything made on the spot, look at the queue.
 
 What cannot be started is said before the protocol SDK is imported, which takes longer than all the rest.
 """
@@ -26,8 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 64 for settings at fault, 69 when the address is taken."""
     args = _parser().parse_args(argv)
     try:
-        found = settings.load(settings.environment(), http=args.command != "stdio", embedded=args.command == "run")
+        http = args.command not in ("stdio", "queue")
+        found = settings.load(settings.environment(), http=http, embedded=args.command == "run")
         statedir.prepare_state(found.state_dir)
+        if args.command == "queue":
+            return _queue(found, args.retry, args.drop)
         return _stdio(found) if args.command == "stdio" else _http(found)
     except settings.SettingsFault as fault:
         for line in fault.lines:
@@ -42,7 +45,25 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("serve", help="serve MCP and REST over HTTP, set up by ECHO_* variables")
     commands.add_parser("stdio", help="speak MCP on stdin and stdout")
     commands.add_parser("run", help="serve with a vault and a token of its own in ./data, made on first use")
+    queue = commands.add_parser("queue", help="the writes that wait for the vault, and those that need a decision")
+    queue.add_argument("--retry", default="", metavar="ID", help="replay a parked write again")
+    queue.add_argument("--drop", default="", metavar="ID", help="forget a write for good")
     return parser
+
+
+def _queue(found: settings.Settings, retry: str, drop: str) -> int:
+    """Show or change the server's queue; a server that runs beside notices within seconds."""
+    from echo_core.errors import EchoError, outcome_of
+    from echo_output import render
+
+    from echo_mcp import wiring
+
+    try:
+        envelope = wiring.queue(found, retry, drop)
+    except EchoError as failure:
+        envelope = failure.envelope()
+    sys.stdout.write(render("queue", envelope) + "\n")
+    return outcome_of(envelope).exit_code
 
 
 def _http(found: settings.Settings) -> int:

@@ -147,7 +147,7 @@ def flusher(ctx: OpContext, health: Health) -> Repeated:
         queue = ctx.waiting
         if queue is None:
             return
-        if queue.waits():
+        if queue.depth()[0]:  # asks the file: `echo-mcp queue --retry` is another process
             try:
                 done = echo_offline.flush(ctx)
             except EchoError as failure:

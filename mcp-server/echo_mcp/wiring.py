@@ -15,7 +15,7 @@ from echo_config import build_context
 from echo_context import OpContext
 from echo_core.errors import EchoError
 from echo_core.lint import lint
-from echo_offline import with_queue
+from echo_offline import queue_op, with_queue
 from echo_queue import WriteQueue
 
 from echo_mcp import __version__, follow, http, jobs, logs
@@ -154,6 +154,16 @@ def embed(settings: Settings) -> Settings:
     finally:
         ctx.history.close()
     return settings if settings.token else dataclasses.replace(settings, token=kept_token(settings.state_dir))
+
+
+def queue(settings: Settings, retry: str, drop: str) -> dict[str, Any]:
+    """The server's waiting writes as an envelope. Raises NotFound for an id that is not there."""
+    ctx = build_context(settings.vault, settings.clock, settings.state_dir)
+    with_queue(ctx, WriteQueue(settings.state_dir, settings.vault, "server"), settings.state_dir)
+    try:
+        return queue_op(retry, drop, ctx=ctx)
+    finally:
+        ctx.history.close()
 
 
 def _refresh(ctx: OpContext) -> bool:
