@@ -78,6 +78,17 @@ def test_another_session_of_the_same_minute_and_name_gets_a_number(tmp_path: Pat
     assert (again["path"], again["action"]) == (answer["path"], "unchanged")
 
 
+def test_the_last_session_of_a_minute_is_the_last_session(tmp_path: Path) -> None:
+    """Heartbeat and load name the one logged last: -2 after the plain name, -10 after -9, whatever the letters say."""
+    for number in range(11):
+        text = f"Session number {number}."
+        answer = call(make_ctx(tmp_path), "log_session", **{**SMALL, "log_body": text}, apply=True)
+        assert json.loads(get(tmp_path, HEART))["session"] == answer["path"]
+        assert text in call(make_ctx(tmp_path), "load")["sections"]["last_session"]
+    answer = call(make_ctx(tmp_path), "log_session", **{**SMALL, "slug": "Another name"}, apply=True)
+    assert json.loads(get(tmp_path, HEART))["session"] == answer["path"]
+
+
 @pytest.mark.parametrize("writes", range(9))
 def test_a_session_that_broke_off_is_finished_by_the_repeat(tmp_path: Path, writes: int) -> None:
     """Whatever write the vault died at: heartbeat only after everything else, and a later repeat doubles nothing."""

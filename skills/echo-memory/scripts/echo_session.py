@@ -19,7 +19,7 @@ from echo_edits import edit_note, log_in_day_note, read_text
 from echo_previews import bounded_diff, diffs_of, preview_context, refuse_stale, steady
 from echo_proposals import Proposal, Row, check_proposals, do_proposal, plan_proposals, result_row, token_of
 from echo_scope import checked_scope, scope_set_op
-from echo_session_logs import FOLDER, heartbeat, session_logs
+from echo_session_logs import FOLDER, heartbeat, session_logs, stamp_of
 
 Step = Tuple[str, Callable[[OpContext], Envelope]]
 AGENT = "echo"
@@ -209,8 +209,9 @@ def _write_agent_line(bundle: Bundle, ctx: OpContext) -> Envelope:
 
 
 def _write_heartbeat(session: str, ctx: OpContext) -> Envelope:
-    """Mark `session` as committed, unless it or a later one is already: replayed sessions do not turn time back."""
-    if heartbeat(ctx).get("session", "") >= session:
+    """Mark `session` as committed, unless it or one of a later minute is already: a replay does not turn time back."""
+    last = heartbeat(ctx).get("session", "")
+    if last == session or stamp_of(last) > stamp_of(session):
         return ok("unchanged", path=HEARTBEAT)
     beat = {"session": session, "at": ctx.clock.instant(), "agent": AGENT}
     data = (json.dumps(beat, ensure_ascii=False, indent=2) + "\n").encode("utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import date, datetime
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from echo_context import OpContext
 from echo_core.errors import EchoError, NotFound
@@ -37,11 +37,18 @@ def session_logs(ctx: OpContext) -> List[SessionLog]:
         names = ctx.vault.list_folder(FOLDER).files
     except NotFound:
         return []
-    matches = [_NAME.fullmatch(name) for name in sorted(names)]
-    return [
+    matches = map(_NAME.fullmatch, names)
+    logs = [
         SessionLog(f"{FOLDER}/{match.group()}", match.group("stamp"), match.group("slug"))
         for match in matches if match and _is_day(match.group("stamp")[:10])
     ]
+    return sorted(logs, key=_order)
+
+
+def stamp_of(path: str) -> str:
+    """The stamp in the name of a session log, "" for any other path."""
+    match = _NAME.fullmatch(path.rpartition("/")[2])
+    return match.group("stamp") if match else ""
 
 
 def count_after(logs: List[SessionLog], instant: datetime, ctx: OpContext) -> int:
@@ -73,6 +80,12 @@ def heartbeat(ctx: OpContext) -> Dict[str, str]:
     if not isinstance(found, dict):
         return {}
     return {name: str(found.get(name, "")) for name in ("session", "at", "agent")}
+
+
+def _order(log: SessionLog) -> Tuple[str, str, int]:
+    """By minute; of one name in one minute the plain one first, then -2, -3 ... as numbers."""
+    name, _, number = log.slug.rpartition("-")
+    return (log.stamp, name, int(number)) if name and number.isdecimal() else (log.stamp, log.slug, 1)
 
 
 def _is_day(text: str) -> bool:
