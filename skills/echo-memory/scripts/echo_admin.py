@@ -20,7 +20,7 @@ from echo_tools import Tool
 
 _PATH = Param("path", help="Vault path, slug, or exact title.", required=True, form="note")
 _BODY = Param("body", form="body", required=True, help="Markdown.")
-_FOLDER = Param("folder", default="", help="Folder of the vault; default all of it.")
+_FOLDER = Param("folder", form="folder", default="", help="Folder of the vault; default all of it.")
 
 ADMIN_TOOLS: Tuple[Tool, ...] = (
     Tool("map", "cli", map_op, "What a patch of a note can aim at: headings, block ids and frontmatter keys.",

@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from echo_core.clock import parse_day, parse_period
 from echo_core.errors import InvalidArgument, TooLarge
-from echo_core.paths import check_path, check_reference
+from echo_core.paths import check_folder, check_path, check_reference
 from echo_core.text import plural
 
 BODY_LIMIT = 1024 * 1024
@@ -29,7 +29,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LINE_BREAK = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
-_PATH_FORMS = {"path": check_path, "note": check_reference}
+_PATH_FORMS = {"path": check_path, "note": check_reference, "folder": check_folder}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Param:
 
     type: "string", "integer", "boolean", "string[]", "object[]" or "any" (a plain YAML value).
     form: what a string must be: "line" (one line), "item" (one line whose indent counts), "body" (many lines),
-    "path", "note" (the path or a name of one), "date", "period" or "" (= line).
+    "path", "folder", "note" (the path or a name of one), "date", "period" or "" (= line).
     least, most: bounds of an integer; a value outside is brought to the bound with a warning.
     fields: the parameters of each object of an "object[]".
     """

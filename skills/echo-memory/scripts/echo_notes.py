@@ -20,6 +20,8 @@ from echo_edits import about, diff_of, edit_note, index_notes, must_exist
 
 FRONTMATTER_CHARS = 4000
 """Longest frontmatter, as JSON, that get_note answers with."""
+SLACK = 10_000
+"""Characters behind `max_chars` that are looked at to choose where to cut."""
 LIST_ITEMS = 100
 """Most headings, links and backlinks that get_note answers with, each."""
 
@@ -39,13 +41,13 @@ def get_note_op(path: str, section: str = "", max_chars: int = 8000, *, ctx: OpC
     if section:
         with about(found):
             content = markdown.section_text(text, markdown.find_heading(text, section))
-    shown, truncated = shorten(displayable(content), max_chars)
+    shown, truncated = shorten(displayable(content[:max_chars + SLACK]), max_chars)
     answer = ok(
         path=found, content=shown, quoted=True, version=version_of(data), section=section or None,
         truncated=truncated or None, total_chars=len(content),
         valid_utf8=None if valid else False, suspicious_unicode=suspicious_unicode(content) or None,
     )
-    answer.update(_surroundings(found, text, ctx))
+    answer.update(_surroundings(found, text, str(answer["version"]), ctx))
     answer.update(_bounded_frontmatter(block))
     _add_warnings(answer, _reading_warnings(found, block, valid, ctx))
     return answer
@@ -254,10 +256,11 @@ def _names_changed(path: str, old: str, new: str) -> bool:
     return (before.title, before.aliases, before.updated) != (after.title, after.aliases, after.updated)
 
 
-def _surroundings(path: str, text: str, ctx: OpContext) -> Dict[str, Any]:
-    found = facts(path, text)
+def _surroundings(path: str, text: str, version: str, ctx: OpContext) -> Dict[str, Any]:
+    record = ctx.catalog.record(path)
+    found = record.facts if record is not None and record.version == version else facts(path, text)
     lists = {
-        "headings": ["::".join(heading.path) for heading in markdown.headings(text)],
+        "headings": found.headings,
         "links": list(dict.fromkeys(found.links)),
         "backlinks": sorted(ctx.catalog.backlinks(path)),
     }
@@ -296,10 +299,14 @@ def _reading_warnings(
 
 
 def _route_warnings(path: str, ctx: OpContext) -> List[str]:
-    retired = ctx.routes().retired(path)
+    try:
+        routes = ctx.routes()
+    except InvalidArgument as broken:  # a broken map is somebody's to repair, and no reason to leave work undone
+        return [f"the route map could not be asked: {broken.message}"]
+    retired = routes.retired(path)
     if retired:
         return [f"{path} lies in a retired place; use {retired.instead}"]
-    return [] if ctx.routes().match(path) else [f"{path} lies outside the route map"]
+    return [] if routes.match(path) else [f"{path} lies outside the route map"]
 
 
 def _add_warnings(answer: Envelope, warnings: List[str]) -> None:

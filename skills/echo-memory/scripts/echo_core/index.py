@@ -9,11 +9,11 @@ import json
 import unicodedata
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from echo_core.errors import IndexCorrupt
+from echo_core.errors import IndexCorrupt, InvalidPath
 from echo_core.kinds import INDEX, SYSTEM_NOTES, is_entity, kind_of
 from echo_core.note import NoteFacts
 from echo_core.notebytes import displayable
-from echo_core.paths import stem
+from echo_core.paths import check_path, stem
 from echo_core.text import slug
 
 VERSION = 1
@@ -57,7 +57,7 @@ class EntityIndex:
             if document["version"] != VERSION:
                 raise ValueError(f"version is not {VERSION}")
             return cls({name: _entry(fields) for name, fields in entities.items()})
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, InvalidPath) as problem:
             raise IndexCorrupt(
                 f"{INDEX} cannot be read: {type(problem).__name__}: {str(problem)[:120]}",
                 hint="It is rebuilt from the notes at the next write, or by `echo.py reindex`.", path=INDEX,
@@ -180,4 +180,4 @@ def _entry(fields: Dict[str, Any]) -> Entry:
     kind, path, title, updated = texts
     for text in aliases + texts:
         text.encode("utf-8")
-    return Entry(tuple(aliases), kind, unicodedata.normalize("NFC", path), title, updated)
+    return Entry(tuple(aliases), kind, check_path(path), title, updated)

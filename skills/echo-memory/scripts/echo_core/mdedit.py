@@ -14,9 +14,13 @@ from echo_core.mdheads import Heading, headings
 from echo_core.mdlines import BLANK, SETEXT, TABLE, TEXT, Line, body_offset, detect_eol, split_lines
 from echo_core.mdscan import scan, scan_fragment
 from echo_core.text import one_line
+from echo_core.textlines import line_start
 
 OPERATIONS = ("append", "prepend", "replace")
 RELATED = "Related"
+
+_LONG = 1 << 20  # characters; scanning a note of 50 MB for each line that is added would take seconds
+_REACH = 1 << 16
 
 _EOL = re.compile(r"\r\n|\r|\n")
 _LEADING_BLANKS = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
@@ -71,11 +75,18 @@ def append_text(text: str, line: str, section: Optional[Heading] = None) -> str:
     if not content:
         return text
     if section is None:
-        return _splice(text, _Splice(len(text), len(text), content, strict=False))
+        kept = _far_above(text)
+        below = text[kept:]
+        return text[:kept] + _splice(below, _Splice(len(below), len(below), content, strict=False))
     lead, tail = _own_content(text, section)
     if lead == tail:
         return _splice(text, _into_empty(text, section, content))
     return _splice(text, _Splice(tail, tail, content, strict=False))
+
+
+def _far_above(text: str) -> int:
+    """Where the last lines of a very long text begin; they alone decide how a line is appended. 0 for others."""
+    return 0 if len(text) <= _LONG else line_start(text, len(text) - _REACH)
 
 
 def has_line(text: str, line: str, section: Optional[Heading] = None) -> bool:

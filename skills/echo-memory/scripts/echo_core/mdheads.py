@@ -12,6 +12,9 @@ from echo_core.errors import InvalidTarget
 from echo_core.mdlines import ATX, BLANK, SETEXT, TEXT, UNDERLINE, Line
 from echo_core.mdscan import scan
 
+LONGEST_TITLE = 500
+"""Characters of a heading that its title holds: a paragraph of a megabyte above a `---` is one as well."""
+
 _ATX_MARKS = re.compile(r"\ufeff? {0,3}#{1,6}(?=[ \t]|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
 _TARGET_MARKS = re.compile(r"#{1,6}(?=\s|[^\s#])\s*")
@@ -79,14 +82,14 @@ def _found(text: str, lines: Sequence[Line]) -> Iterator[_Found]:
             continue
         if kind == ATX:
             level, title = _atx(text[line.start:line.end])
-            yield _Found(level, title, line.start, line.stop, index + 1)
+            yield _Found(level, title[:LONGEST_TITLE], line.start, line.stop, index + 1)
         elif kind == SETEXT:
             if first < 0:
                 first = index
         elif kind == UNDERLINE:
             title = " ".join(text[above.start:above.end].strip(" \t\ufeff") for above in lines[first:index])
             level = 1 if text[line.start:line.end].lstrip()[0] == "=" else 2
-            yield _Found(level, title, lines[first].start, line.stop, first + 1)
+            yield _Found(level, title[:LONGEST_TITLE], lines[first].start, line.stop, first + 1)
             first = -1
 
 

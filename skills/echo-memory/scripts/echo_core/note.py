@@ -14,6 +14,8 @@ from echo_core.sketch import body_of, sketch
 from echo_core.text import one_line
 
 RELATED = "Related"
+LONGEST_FACT = 1000
+"""Characters of the longest fact: every row about a note and every passage of it repeats its title."""
 _LINE_END = re.compile("\r\n?|\n")
 _WIKILINK = re.compile(r"!?\[\[([^\]|#]*)[^\]]*\]\]")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
@@ -128,12 +130,12 @@ def facts(path: str, text: str) -> NoteFacts:
 
 
 def _line(value: Any) -> str:
-    """A scalar as one line of text; "" for none, a list or a map."""
+    """A scalar as one line of text, the start of a very long one; "" for none, a list or a map."""
     if value is None or isinstance(value, (list, dict)):
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return one_line(str(value))
+    return one_line(str(value)[:2 * LONGEST_FACT])[:LONGEST_FACT]
 
 
 def _texts(values: dict[str, Any], key: str) -> list[str]:

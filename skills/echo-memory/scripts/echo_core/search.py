@@ -23,6 +23,9 @@ OLD_DAYS = 730
 AGE_PRIOR = 0.05
 STATUS_PRIOR = 0.05
 
+LONGEST_TEXT = 2 * 1024 * 1024
+"""Characters of a note that are searched: a dump of 50 MB must not keep every other note waiting."""
+
 JUDGED = 5
 """How many of the best hits may show that the vault has an answer."""
 
@@ -54,6 +57,7 @@ class _Note(NamedTuple):
     kind: str
     passages: Tuple[Passage, ...]
     chars: int
+    cut: bool
 
 
 class SearchIndex:
@@ -74,7 +78,7 @@ class SearchIndex:
 
     def upsert(self, facts: NoteFacts, text: str, kind: str = "") -> None:
         """Add or replace the note `facts.path`. text: all of it. kind: "" is that of facts."""
-        found = tuple(passages(text))
+        found = tuple(passages(text[:LONGEST_TEXT]))
         fixed = {
             "title": index_tokens(facts.title), "alias": index_tokens(" ".join(facts.aliases)),
             "tag": index_tokens(" ".join(facts.tags)),
@@ -90,8 +94,8 @@ class SearchIndex:
                 self._engine.delete(_document(facts.path, number))
             for number, fields in enumerate(documents):
                 self._engine.upsert(_document(facts.path, number), fields)
-            chars = sum(len(passage.text) for passage in found)
-            self._notes[facts.path] = _Note(facts, kind or facts.kind, found, chars)
+            chars = sum(len(passage.text) for passage in found) + max(0, len(text) - LONGEST_TEXT)
+            self._notes[facts.path] = _Note(facts, kind or facts.kind, found, chars, len(text) > LONGEST_TEXT)
             self._changed = True
 
     def delete(self, path: str) -> None:
@@ -106,6 +110,11 @@ class SearchIndex:
         """Length of a note's body in characters, 0 when it is not known."""
         known = self._notes.get(path)
         return known.chars if known else 0
+
+    def cut(self) -> List[str]:
+        """The notes of which only the first LONGEST_TEXT characters are searched."""
+        with self._lock:
+            return sorted(path for path, note in self._notes.items() if note.cut)
 
     def search(
         self, query: str, limit: int = 10, kinds: Sequence[str] = (), since: str = "", until: str = "",

@@ -4,10 +4,12 @@ The server listens from the start; the command line reads the notes only when a 
 """
 from __future__ import annotations
 
+import contextlib
 import threading
-from typing import Dict
+from typing import Dict, List
 
 from echo_core.catalog import Catalog, Changes
+from echo_core.errors import EchoError
 from echo_core.kinds import is_searchable, kind_of
 from echo_core.notebytes import decode
 from echo_core.search import SearchIndex
@@ -67,10 +69,18 @@ class SearchFeed:
 
     def _read_missing(self) -> None:
         paths = [path for path in self._catalog.paths() if is_searchable(path)]
-        records = {path: self._catalog.record(path) for path in paths}
-        stale = [path for path, record in records.items()
-                 if record is not None and self._versions.get(path) != record.version]
+        records = {path: record for path in paths for record in [self._catalog.record(path)] if record is not None}
+        stale = [path for path, record in records.items() if self._versions.get(path) != record.version]
         for path in [path for path in self._versions if path not in records]:
             self._drop(path)
-        for path, data in self._vault.read_many(stale):
-            self._put(path, decode(data)[0])
+        try:
+            for path, data in self._vault.read_many(stale):
+                self._put(path, decode(data)[0])
+        except EchoError:  # one note that cannot be read must not hide the others
+            self._vault.check()
+            self._read_each([path for path in stale if self._versions.get(path) != records[path].version])
+
+    def _read_each(self, paths: List[str]) -> None:
+        for path in paths:
+            with contextlib.suppress(EchoError):  # the catalog names it among its problems
+                self._put(path, decode(self._vault.read(path))[0])
