@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_context import OpContext
 from echo_core import frontmatter, markdown
@@ -40,6 +40,11 @@ class Capture:
     domain: str = ""
     supersedes: str = ""
     names: Sequence[str] = field(default=())
+
+    @property
+    def keys(self) -> FrozenSet[str]:
+        """Every folded key the capture would answer to."""
+        return frozenset().union(*(name_keys(name) for name in self.names))
 
 
 def checked(
@@ -116,8 +121,7 @@ def look_for_duplicates(wanted: Capture, ctx: OpContext) -> Gate:
 
 def _resembling(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
     """Notes that share a name with the capture, then notes whose title is a near hit; ECHO's own files left out."""
-    keys = frozenset().union(*(name_keys(name) for name in wanted.names))
-    named = [path for path in sorted(ctx.catalog.named(keys)) if not is_system(path) or path in SYSTEM_NOTES]
+    named = [path for path in sorted(ctx.catalog.named(wanted.keys)) if not is_system(path) or path in SYSTEM_NOTES]
     similar = [row["path"] for row in ctx.names.candidates(wanted.title, TITLE_CANDIDATES)]
     found = [(ctx.catalog.facts(path), "same name") for path in named]
     for path in similar:

@@ -9,7 +9,7 @@ import contextlib
 import difflib
 import hashlib
 import json
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Iterator, List, Optional, Set
 
 from echo_context import OpContext
 from echo_core.errors import InvalidTarget, MalformedNote, NotFound
@@ -37,9 +37,11 @@ def edit_note(
         with about(path):
             return encode(surgery(None if before is None else decode(before)[0]))
 
-    edited = edit(ctx.vault, path, on_bytes, if_match)
-    if edited.changed:
-        ctx.catalog.touch(path, edited.after)
+    # The catalog hears of it before anybody can write again, so it never takes an older text for the newest.
+    with ctx.vault.exclusive():
+        edited = edit(ctx.vault, path, on_bytes, if_match)
+        if edited.changed:
+            ctx.catalog.touch(path, edited.after)
     return edited
 
 
@@ -121,23 +123,28 @@ def index_notes(ctx: OpContext, paths: List[str], gone: Optional[List[str]] = No
     """Bring the index entries of `paths` up to date and drop those of `gone`; returns warnings.
 
     Notes outside the kinds of the layout have no entry. When somebody holds the advisory lock the note stays
-    written and the entry follows with the next index write (spec 2.6); resolution does not depend on it.
+    written and the entry follows with the next index write (spec 2.6); resolution does not depend on it. Calls that
+    wait for each other are served by one write: whoever comes first enters the notes of all.
     """
+    own = {path for path in paths if is_entity(path)}
     pending = ctx.index.pending
-    pending.update(path for path in paths if is_entity(path))
-    waiting = sorted(pending)  # one copy: other calls may add theirs meanwhile
+    pending.update(own)
+    entered: Set[str] = set()
 
     def change(index: EntityIndex) -> None:
         for path in gone or []:
             index.remove_path(path)
-        for path in waiting:
+        entered.clear()
+        entered.update(pending, own)  # another call may have entered an older state of ours
+        for path in sorted(entered):
             _put_entry(ctx, index, path)
 
     try:
         ctx.index.update(change)
     except LockHeld as held:
+        pending.update(own)
         return [f"the index is locked by {held.holder} until {held.expires}; its entry follows with the next write"]
-    pending.difference_update(waiting)
+    pending.difference_update(entered)
     return []
 
 

@@ -1,7 +1,7 @@
 """The default write and its neighbours: capture, resolve, link (spec 3.2)."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from echo_capture import Capture, checked, free_path, look_for_duplicates, merged_text, new_text
 from echo_context import Envelope, OpContext, decide, ok
@@ -11,8 +11,8 @@ from echo_core.errors import Conflict, InvalidArgument, TooLarge
 from echo_core.kinds import INBOX, is_entity
 from echo_core.links import related_line, wikilink
 from echo_core.names import Match
-from echo_core.note import new_note
-from echo_core.text import one_line, shorten, slug
+from echo_core.note import facts, new_note
+from echo_core.text import one_line, slug
 from echo_core.vault.base import MAX_RACES, version_of
 from echo_edits import diff_of, edit_note, index_notes, line_under, log_in_day_note, must_exist, read_text
 from echo_notes import writable_note
@@ -71,6 +71,7 @@ def capture_op(
 def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Envelope:
     """Gate, then create; somebody else taking the path in between means looking again."""
     for _attempt in range(MAX_RACES):
+        namesakes = ctx.catalog.named(wanted.keys)
         found = look_for_duplicates(wanted, ctx)
         if found.same:
             return _already_there(found.same, dry_run, ctx)
@@ -82,9 +83,10 @@ def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Enve
             return ok("created", path=path, dry_run=True, diff=diff_of(path, None, text), links_added=added,
                       near_duplicates=found.near or None)
         try:
-            version = version_of(_write_new(ctx, path, text))
+            version = version_of(_write_new(ctx, path, text, wanted.keys, namesakes))
         except Conflict:
-            ctx.catalog.refresh()
+            if ctx.catalog.taken(path) is None:
+                ctx.catalog.refresh()
             continue
         return _created(wanted, path, version, added, found.near, ctx)
     raise Conflict(f"{path} was written by somebody else again and again", hint="Call again in a moment.", path=path)
@@ -98,10 +100,13 @@ def _already_there(path: str, dry_run: bool, ctx: OpContext) -> Envelope:
               warnings=warnings)
 
 
-def _write_new(ctx: OpContext, path: str, text: str) -> bytes:
-    """Create the note at `path`; Conflict when somebody else did first."""
+def _write_new(
+    ctx: OpContext, path: str, text: str, keys: FrozenSet[str] = frozenset(), namesakes: AbstractSet[str] = frozenset()
+) -> bytes:
+    """Create the note at `path`; Conflict when somebody else did first, or other notes than `namesakes` have its keys.
+    """
     def surgery(before: Optional[str]) -> str:
-        if before is not None:
+        if before is not None or ctx.catalog.named(keys) != namesakes:
             raise Conflict(f"there is already a note {path}", path=path)
         return text
 
@@ -244,5 +249,6 @@ def _is_related(text: str, other: str, line: str, with_relation: bool) -> bool:
 
 
 def _title_of(path: str, ctx: OpContext) -> str:
+    """The title of the note at `path`, one that nobody has told the catalog of yet included."""
     found = ctx.catalog.facts(path)
-    return found.title if found else shorten(path.rpartition("/")[2], 80)[0]
+    return found.title if found else facts(path, read_text(ctx, path) or "").title

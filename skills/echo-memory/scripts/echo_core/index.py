@@ -19,6 +19,7 @@ from echo_core.text import slug
 VERSION = 1
 
 _stamps = itertools.count(1)
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 
 RESERVED_SLUGS = frozenset(slug(stem(path)) for path in SYSTEM_NOTES)
 """Slugs of the system notes, never given to an entity."""
@@ -46,6 +47,7 @@ class EntityIndex:
         self.by_path: Dict[str, str] = {}
         for name in sorted(self.entries, reverse=True):
             self.by_path[self.entries[name].path] = name
+        self._written: Dict[str, str] = {}  # slug -> its entry as it stands in the file; what changes is dropped
         self.stamp = next(_stamps)
 
     @classmethod
@@ -65,19 +67,19 @@ class EntityIndex:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes: keys sorted, two-space indent, UTF-8 unescaped, final newline."""
-        entities = {
-            name: {
-                "aliases": list(entry.aliases), "kind": entry.kind, "path": entry.path, "title": entry.title,
-                "updated": entry.updated,
-            }
-            for name, entry in self.entries.items()
-        }
-        document = {"version": VERSION, "entities": entities}
-        return (json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode("utf-8")
+        if not self.entries:
+            return f'{{\n  "entities": {{}},\n  "version": {VERSION}\n}}\n'.encode()
+        for name in self.entries.keys() - self._written.keys():
+            self._written[name] = _json_member(name, self.entries[name])
+        entities = ",\n".join(map(self._written.__getitem__, sorted(self.entries)))
+        return f'{{\n  "entities": {{\n{entities}\n  }},\n  "version": {VERSION}\n}}\n'.encode()
 
     def copy(self) -> "EntityIndex":
         """An independent index with the same entries."""
-        return EntityIndex(self.entries)
+        other = EntityIndex()
+        other.entries, other.by_path = dict(self.entries), dict(self.by_path)
+        other._written = dict(self._written)
+        return other
 
     def get(self, path: str) -> Optional[Entry]:
         """The entry of the note at `path`, None when it has none."""
@@ -112,6 +114,7 @@ class EntityIndex:
         entry = self.entries.pop(name, None)
         if entry is None:
             return
+        self._written.pop(name, None)
         if self.by_path.get(entry.path) == name:
             del self.by_path[entry.path]
         self.stamp = next(_stamps)
@@ -161,6 +164,17 @@ def _clean(entry: Entry) -> Entry:
     return Entry(
         tuple(displayable(alias) for alias in entry.aliases), entry.kind, unicodedata.normalize("NFC", entry.path),
         displayable(entry.title), displayable(entry.updated),
+    )
+
+
+def _json_member(name: str, entry: Entry) -> str:
+    """One member of `entities` as it stands in the file."""
+    items = ",".join(f"\n        {_quoted(alias)}" for alias in entry.aliases)
+    aliases = f"[{items}\n      ]" if items else "[]"
+    return (
+        f'    {_quoted(name)}: {{\n      "aliases": {aliases},\n      "kind": {_quoted(entry.kind)},\n'
+        f'      "path": {_quoted(entry.path)},\n      "title": {_quoted(entry.title)},\n'
+        f'      "updated": {_quoted(entry.updated)}\n    }}'
     )
 
 

@@ -33,7 +33,7 @@ class Scanner:
     def feed(self, raw: str, start: int, end: int, stop: int) -> None:
         """Classifies one line; `raw` is its text without the line end."""
         self.span = (start, end, stop)
-        if not self.stack and self.common(raw):
+        if (not self.stack and self.common(raw)) or self.item(raw):
             return
         line = raw.expandtabs(4) if "\t" in raw else raw
         pos, matched = self.enter_containers(line)
@@ -61,6 +61,14 @@ class Scanner:
             self.leaf_block(0, ATX, "")
         else:
             return False
+        return True
+
+    def item(self, raw: str) -> bool:
+        """Notes the frequent bullet with plain text that stands at the margin; False for any other line."""
+        if not mdsyntax.PLAIN_ITEM.match(raw) or "\t" in raw or (not self.stack and self.leaf in _VERBATIM):
+            return False
+        self.push(0, 2, raw[0])
+        self.text_line(raw[2:], False)
         return True
 
     def enter_containers(self, line: str) -> Tuple[int, int]:

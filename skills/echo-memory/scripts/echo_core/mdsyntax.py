@@ -10,6 +10,9 @@ LEAF_STARTS = frozenset("#`~<=-*_|:")
 SPECIAL = LEAF_STARTS | frozenset(" \t>+0123456789")
 """First characters of all that may be no plain text; a line that starts with any other is a paragraph's."""
 
+PLAIN_ITEM = re.compile(r"[-*+] (?:[^ \t>+0-9#`~<=*_|:-]|[0-9]+[^0-9.)])")
+"""A bullet whose content can start nothing but a paragraph."""
+
 ATX = re.compile(r"#{1,6}(?: |$)")
 UNDERLINE = re.compile(r"(?:=+|-+) *$")
 RULE = re.compile(r"(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$")

@@ -79,20 +79,21 @@ class SearchIndex:
     def upsert(self, facts: NoteFacts, text: str, kind: str = "") -> None:
         """Add or replace the note `facts.path`. text: all of it. kind: "" is that of facts."""
         found = tuple(passages(text[:LONGEST_TEXT]))
+        known = self._notes.get(facts.path)
         fixed = {
             "title": index_tokens(facts.title), "alias": index_tokens(" ".join(facts.aliases)),
             "tag": index_tokens(" ".join(facts.tags)),
         }
-        documents = [
-            {**fixed, "body": index_tokens(passage.text),
-             "heading": index_tokens(" ".join(title.replace("::", " ") for _, title in passage.headings))}
-            for passage in found
-        ]
+        documents = {
+            number: {**fixed, **_own_fields(found[number])} for number in _changed_passages(known, facts, found)
+        }
         with self._lock:
-            known = self._notes.get(facts.path)
+            if self._notes.get(facts.path) is not known:
+                self.upsert(facts, text, kind)  # another thread was quicker: compare with what it left
+                return
             for number in range(len(found), len(known.passages) if known else 0):
                 self._engine.delete(_document(facts.path, number))
-            for number, fields in enumerate(documents):
+            for number, fields in documents.items():
                 self._engine.upsert(_document(facts.path, number), fields)
             chars = sum(len(passage.text) for passage in found) + max(0, len(text) - LONGEST_TEXT)
             self._notes[facts.path] = _Note(facts, kind or facts.kind, found, chars, len(text) > LONGEST_TEXT)
@@ -177,6 +178,24 @@ def _fitting(hits: Sequence[Hit]) -> List[Hit]:
     if not any(hit.fit >= LEAST_FIT for hit in hits[:JUDGED]):
         return []
     return [hit for hit in hits if hit.score >= LEAST_SHARE * hits[0].score]
+
+
+def _changed_passages(known: Optional[_Note], facts: NoteFacts, found: Sequence[Passage]) -> List[int]:
+    """Numbers of the passages that the engine does not hold as they are now: one more line changes one passage."""
+    names = ("title", "aliases", "tags")
+    if known is None or any(getattr(known.facts, name) != getattr(facts, name) for name in names):
+        return list(range(len(found)))
+    old = known.passages
+    return [
+        number for number, passage in enumerate(found)
+        if number >= len(old) or (old[number].text, old[number].headings) != (passage.text, passage.headings)
+    ]
+
+
+def _own_fields(passage: Passage) -> Dict[str, List[str]]:
+    """The fields of a document that are the passage's own, not its note's."""
+    titles = " ".join(title.replace("::", " ") for _, title in passage.headings)
+    return {"body": index_tokens(passage.text), "heading": index_tokens(titles)}
 
 
 def _document(path: str, number: int) -> str:

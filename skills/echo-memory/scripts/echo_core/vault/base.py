@@ -19,7 +19,7 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optiona
 
 from echo_core.errors import Conflict
 
-MAX_RACES = 5
+MAX_RACES = 12
 """How often an edit starts over when somebody else wrote in between, before it answers `conflict`."""
 
 
