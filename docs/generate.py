@@ -115,7 +115,7 @@ def settings_page() -> str:
         "| `echo-mcp run` (= `make run`) | all optional: vault and token are made in `ECHO_STATE_DIR` when missing |",
         "| `echo-mcp serve` | needs `ECHO_BASE` and `ECHO_MCP_TOKEN` |",
         "| `echo-mcp stdio` | needs `ECHO_BASE`; token, host and port mean nothing |",
-        "| `echo-mcp queue` | those of the server whose [waiting writes](troubleshooting.md#writes-that-wait) it shows |",
+        "| `echo-mcp queue` | those of the server whose [queue](troubleshooting.md#writes-that-wait) it shows |",
         "",
         *_paragraph("""`serve` and `stdio` set no vault up: run `echo.py bootstrap` once. `ECHO_STATE_DIR` must lie
             outside the vault and belong to one vault. The command line reads some of the same variables, see
