@@ -193,6 +193,7 @@ def _item(item: Any, depth: int) -> List[str]:
     """One item of a list as a bullet; an object has its short facts on the bullet's line, long ones below."""
     bullet = "  " * depth + "- "
     if isinstance(item, Mapping):
+        item = {key: value for key, value in item.items() if value not in ("", None)}  # an empty fact says nothing
         short = [key for key in item if not isinstance(item[key], (list, tuple, Mapping)) and not _is_long(item[key])]
         lines = [bullet + "; ".join(f"{key}: {_scalar(item[key])}" for key in short)]
         for key in item:
