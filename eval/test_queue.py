@@ -9,7 +9,7 @@ from typing import Any
 import echo
 import pytest
 from echo_bootstrap import bootstrap_op
-from echo_queue import WriteQueue, Waiting
+from echo_queue import Waiting, WriteQueue
 from opsfixture import INSTANT, ZONE, get, make_ctx, put, snapshot
 
 
@@ -181,7 +181,7 @@ def test_a_replay_cut_off_before_it_was_noted_does_not_double(machine: Machine) 
 
 
 def test_a_damaged_queue_is_kept_and_reported(machine: Machine) -> None:
-    """It is never silently replaced by an empty one: the next answer says so, and its own write is kept in a new file."""
+    """It is never silently replaced by an empty one: the next answer says so, its own write gets a new file."""
     machine("append", "list.md", "first")
     path = machine.folder / "state/cli/queue.sqlite3"
     for leftover in path.parent.glob("queue.sqlite3-*"):

@@ -203,4 +203,4 @@ def test_words_that_only_begin_alike_are_no_match() -> None:
     for path, text in texts.items():
         index.upsert(facts(path, text), text)
     assert index.search("how to bake sourdough bread") == []
-    assert [hit.path for hit in index.search("how do I break a line")][0] == "lines.md"
+    assert next(hit.path for hit in index.search("how do I break a line")) == "lines.md"
