@@ -20,7 +20,7 @@ types: $(DEV_READY)
 	$(BIN)/mypy
 
 bench: $(DEV_READY)     ## Latency as ratios to a bare route in the same run; writes build/bench.json
-	$(BIN)/python eval/bench/run.py
+	PYTHONPATH=eval $(BIN)/python eval/bench/run.py
 
 docs: $(READY)          ## Renew the pages and the picture that are derived from the code
 	$(BIN)/python docs/generate.py
