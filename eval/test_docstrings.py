@@ -1,0 +1,74 @@
+"""Every public function, class and module says what it does, read from the source with `ast` (spec 9.4)."""
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted([
+    *(ROOT / "skills/echo-memory/scripts").rglob("*.py"), *(ROOT / "mcp-server").rglob("*.py"),
+    *(ROOT / "docs").glob("*.py"),
+])
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+CLASSES = {
+    node.name: node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
+}
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def bases(node: ast.ClassDef) -> list[str]:
+    return [base.id if isinstance(base, ast.Name) else ast.unparse(base) for base in node.bases]
+
+
+def inherits(owner: ast.ClassDef, method: str) -> bool:
+    """Whether a base class says what the method does; a library's class does it in its own documentation."""
+    for name in bases(owner):
+        base = CLASSES.get(name)
+        if base is None:
+            return True
+        if any(isinstance(node, Definition) and node.name == method and ast.get_docstring(node) for node in base.body):
+            return True
+        if inherits(base, method):
+            return True
+    return False
+
+
+def is_error(node: Definition) -> bool:
+    """Whether it is one of the failures, which are described as a family at the top of their module."""
+    if not isinstance(node, ast.ClassDef):
+        return False
+    return any(name == "EchoError" or (name in CLASSES and is_error(CLASSES[name])) for name in bases(node))
+
+
+def silent(body: list[ast.stmt], owner: ast.ClassDef | None = None) -> Iterator[str]:
+    """Public definitions without a docstring that nothing above them documents."""
+    for node in body:
+        if not isinstance(node, Definition) or node.name.startswith("_"):
+            continue
+        told = ast.get_docstring(node) or is_error(node) or (owner is not None and inherits(owner, node.name))
+        if not told:
+            yield f"{owner.name}.{node.name}" if owner else node.name
+        if isinstance(node, ast.ClassDef):
+            yield from silent(node.body, node)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_everything_public_has_a_docstring(path: Path) -> None:
+    """Methods that carry out a documented contract need none of their own."""
+    tree = TREES[path]
+    assert not tree.body or ast.get_docstring(tree), "the module"
+    assert list(silent(tree.body)) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_docstring_begins_with_one_sentence(path: Path) -> None:
+    """Its first paragraph ends like a sentence or leads into a list."""
+    for node in ast.walk(TREES[path]):
+        if isinstance(node, ast.Module | Definition):
+            text = ast.get_docstring(node)
+            first = text.split("\n\n", 1)[0].rstrip() if text else "."
+            if len(first.splitlines()) == 1:
+                assert first.endswith((".", ":", "?", "`", ")")), first
