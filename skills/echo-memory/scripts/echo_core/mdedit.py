@@ -22,6 +22,7 @@ RELATED = "Related"
 _LONG = 1 << 20  # characters; scanning a note of 50 MB for each line that is added would take seconds
 _REACH = 1 << 16
 
+_ENDS_IN_ID = re.compile(r"(?:^|[ \t])\^[A-Za-z0-9-]+[ \t]*\Z")
 _EOL = re.compile(r"\r\n|\r|\n")
 _LEADING_BLANKS = re.compile(r"(?:[ \t]*(?:\r\n|\r|\n))*")
 _TRAILING_BLANKS = re.compile(r"(?:(?:\r\n|\r|\n)[ \t]*)+\Z")
@@ -185,7 +186,7 @@ def _splice(text: str, splice: _Splice) -> str:
             continue
         new = _joined(text, splice, before, after)
         lines = scan(new)
-        if not keeps_surroundings(old, lines, splice.start, splice.end):
+        if not keeps_surroundings(old, lines, splice.start, splice.end) or _takes_id(lines, splice, new):
             continue
         if not splice.strict or _same_inside(lines, own, splice, new):
             return new
@@ -225,6 +226,13 @@ def keeps_surroundings(old: Sequence[Line], new: Sequence[Line], start: int, end
         return False
     joined = bool(rest) and rest[0].kind == SETEXT and rest[0].block == new[len(new) - len(rest) - 1].block
     return not joined or len(new) == len(rest)  # a text line above a setext heading would become part of it
+
+
+def _takes_id(new: Sequence[Line], splice: _Splice, text: str) -> bool:
+    """Whether the new text became part of the paragraph above and took its `^id` from the end of the block."""
+    first = next((index for index, line in enumerate(new) if line.start >= splice.start and line.kind != BLANK), 0)
+    above = new[first - 1] if first else None
+    return bool(above and above.block == new[first].block and _ENDS_IN_ID.search(text, above.start, above.end))
 
 
 def _same_inside(new: Sequence[Line], own: Sequence[Line], splice: _Splice, text: str) -> bool:
