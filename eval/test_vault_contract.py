@@ -1,46 +1,68 @@
 """One suite for every vault backend and wrapper: what `echo_core.vault.base` promises, each keeps."""
+import contextlib
 import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from echo_core.clock import Clock
-from echo_core.errors import Conflict, InvalidPath, NotFound
+from echo_core.errors import Conflict, InvalidPath, MalformedNote, NotFound
 from echo_core.history import HistoryStore
 from echo_core.vault.base import Stat, edit, version_of
 from echo_core.vault.folder import LOCK_FILE, FolderVault
 from echo_core.vault.journaled import JournaledVault
+from echo_core.vault.rest import RestVault
+from echo_core.vault.rest_address import parse_address
 from fakes.memory_vault import MemoryVault
+from fakes.olrapi import Olrapi
 
 
+@contextlib.contextmanager
 def _folder(tmp_path):
     (tmp_path / "vault").mkdir()
-    return FolderVault(str(tmp_path / "vault"))
+    yield FolderVault(str(tmp_path / "vault"))
 
 
+@contextlib.contextmanager
 def _folder_of_paths(tmp_path):
     (tmp_path / "vault").mkdir()
-    return FolderVault(str(tmp_path / "vault"), dir_fds=False)
+    yield FolderVault(str(tmp_path / "vault"), dir_fds=False)
 
 
+@contextlib.contextmanager
 def _memory(tmp_path):
-    return MemoryVault()
+    yield MemoryVault()
 
 
-BACKENDS = {"folder": _folder, "folder without descriptors": _folder_of_paths, "memory": _memory}
+def _rest(version):
+    @contextlib.contextmanager
+    def serve(tmp_path):
+        (tmp_path / "vault").mkdir()
+        with Olrapi(str(tmp_path / "vault"), version) as api:
+            vault = RestVault(parse_address(api.url), "KEY")
+            yield vault
+            vault.close()
+
+    return serve
+
+
+BACKENDS = {
+    "folder": _folder, "folder without descriptors": _folder_of_paths, "memory": _memory,
+    "rest 5.1.0": _rest("5.1.0"), "rest 4.1.7": _rest("4.1.7"), "rest 3.6.1": _rest("3.6.1"),
+}
 
 
 @pytest.fixture(params=[f"{name}{wrapped}" for name in BACKENDS for wrapped in ("", ", journaled")])
 def vault(request, tmp_path):
     """An empty vault of each backend, bare and wrapped."""
     name, _, wrapped = request.param.partition(", ")
-    inner = BACKENDS[name](tmp_path)
-    if not wrapped:
-        yield inner
-        return
-    history = HistoryStore(str(tmp_path / "state"), Clock("UTC", "2026-11-30T14:05:09Z"))
-    yield JournaledVault(inner, history)
-    history.close()
+    with BACKENDS[name](tmp_path) as inner:
+        if not wrapped:
+            yield inner
+            return
+        history = HistoryStore(str(tmp_path / "state"), Clock("UTC", "2026-11-30T14:05:09Z"))
+        yield JournaledVault(inner, history)
+        history.close()
 
 
 def files(vault):
@@ -49,19 +71,32 @@ def files(vault):
 
 
 def test_what_was_written_is_read_back_byte_for_byte(vault):
-    """Bytes are never decoded: NUL, CRLF, BOM and broken UTF-8 come back."""
-    data = b"\xef\xbb\xbf---\r\nx: 1\r---\r\n\x00\xff\xfe caf\xc3"
+    """Text is never normalised: NUL, mixed line ends, a byte order mark and a missing last newline come back."""
+    data = "\ufeff---\r\nx: 1\r---\r\n\x00 cafe\u0301 \U0001f600\u2028 1.50".encode()
     vault.write("a/b/c.md", data, None)
     assert vault.read("a/b/c.md") == data
     vault.write("a/b/c.md", b"", data)
     assert vault.read("a/b/c.md") == b""
 
 
+def test_broken_text_comes_back_byte_for_byte_or_is_refused_untouched(vault):
+    """Bytes that are no UTF-8 are kept as they are; a backend that cannot do that says where they stand."""
+    data = b"\xef\xbb\xbf---\r\nx: 1\r---\r\n\x00\xff\xfe caf\xc3"
+    if vault.describe()["backend"] != "rest":
+        vault.write("a.md", data, None)
+        assert vault.read("a.md") == data
+        return
+    with pytest.raises(MalformedNote) as refusal:
+        vault.write("a.md", data, None)
+    assert (refusal.value.data["path"], refusal.value.data["line"], refusal.value.data["column"]) == ("a.md", 3, 2)
+    assert files(vault) == []
+
+
 def test_a_large_file_comes_back_whole(vault):
     """Several megabytes are no special case."""
-    data = bytes(range(256)) * 20_000
-    vault.write("big.bin", data, None)
-    assert vault.read("big.bin") == data
+    data = "".join(map(chr, range(1, 2000))).encode() * 1400
+    vault.write("big.txt", data, None)
+    assert vault.read("big.txt") == data
 
 
 def test_a_write_over_other_bytes_is_a_conflict_with_the_version_of_now(vault):
@@ -286,7 +321,7 @@ def test_a_healthy_vault_says_so(vault):
     """`check` is silent, `describe` names the backend and no place of the host."""
     vault.check()
     facts = vault.describe()
-    assert facts["backend"] in ("folder", "memory")
+    assert facts["backend"] in ("folder", "memory", "rest")
     assert "/tmp" not in repr(facts)
 
 

@@ -1,0 +1,251 @@
+"""The vault behind Obsidian's Local REST API (spec 6.1, 2.6).
+
+The API has no compare-and-swap. So a write is: the file is read (that is the compare), PUT, read back; what stands
+there decides, not the status. Between the read and the PUT another program can slip in: the read-back notices when it
+overwrote us, not when we overwrote it. `exclusive` is a lock of this process alone; per API one thread writes at a
+time. Paths are written exactly as given or refused; only reads may guess another spelling.
+"""
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from echo_core.errors import Conflict, InvalidPath, VaultAuth, VaultBadResponse, VaultUnreachable
+from echo_core.paths import case_key, check_folder, check_path, is_inside, is_note, without_extension
+from echo_core.vault.base import Listing, Stat, Vault, version_of
+from echo_core.vault.refusals import conflict, missing
+from echo_core.vault.rest_address import Address, check_addressable
+from echo_core.vault.rest_client import RestClient
+from echo_core.vault.rest_landing import require_text
+from echo_core.vault.rest_paths import Spellings, nfc
+from echo_core.vault.rest_scan import RestScan, fan_out, stat_of
+from echo_core.vault.rest_transport import HttpTransport, Transport
+from echo_core.vault.rest_turn import turn_of
+from echo_core.vault.rest_write import RestWrites
+
+HOLD_S = 2.0
+"""How long a creation waits for a note that is known but answers 404: a loading Obsidian answers like that."""
+_PAUSE_S = 0.2
+_BATCH = 64
+_LOCKS = "_agent/locks"
+
+
+class RestVault(Vault):
+    """A vault at `address`.
+
+    timeout_s: total time of one method. known: whether somebody (the entity index, say) knows a note at a path; the
+    notes of the last walk are known anyway. transport: the seam; by default the standard library's.
+    """
+
+    def __init__(self, address: Address, key: str, timeout_s: float = 10.0, ca_file: str = "",
+                 known: Callable[[str], bool] = lambda path: False, transport: Optional[Transport] = None) -> None:
+        self._transport = transport or HttpTransport(address, ca_file)
+        self._client = RestClient(self._transport, key)
+        self._secure = address.scheme == "https"
+        self._timeout_s = timeout_s
+        self._turn = turn_of(address.key)
+        self._names = Spellings(self._client.listing)
+        self._writes = RestWrites(self._client, self._names)
+        self._scan = RestScan(self._client, self._names, self._until)
+        self._versions: Dict[str, object] = {}
+        self.known = known
+
+    def read(self, path: str) -> bytes:
+        path = check_path(path)
+        until = self._until()
+        found = self._writes.look(path, until)
+        others = [] if found is not None else self._others(path, until)
+        if len(others) == 1:
+            found = self._client.file(others[0], until)
+        if found is None:
+            raise missing(path, others)
+        return found
+
+    def read_many(self, paths: Iterable[str]) -> Iterator[Tuple[str, bytes]]:
+        """Several at a time. Other spellings are not looked for: such paths come from walks and listings."""
+        wanted = [check_path(path) for path in paths]
+        for start in range(0, len(wanted), _BATCH):
+            batch = wanted[start:start + _BATCH]
+            found = fan_out(lambda path: self._client.file(self._names.spelled(path), self._until()), batch)
+            yield from ((path, data) for path, data in zip(batch, found) if data is not None)
+
+    def stat(self, path: str) -> Stat:
+        path = check_path(path)
+        until = self._until()
+        times = self._client.times(self._names.spelled(path), until)
+        if times is not None:
+            return stat_of(path, times)
+        others = self._others(path, until)
+        if len(others) != 1:
+            raise missing(path, others)
+        times = self._client.times(others[0], until)
+        if times is not None:
+            return stat_of(nfc(others[0]), times)
+        # Obsidian has not taken it in yet; a time that is always new asks everybody to look again.
+        return Stat(nfc(others[0]), len(self._client.file(others[0], until) or b""), time.time_ns())
+
+    def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
+        path = check_path(path)
+        check_addressable(path)
+        for content in (data, expected):
+            if content is not None:
+                require_text(path, content)
+        with self.exclusive():
+            until = self._until()
+            now = self._compared(path, until)
+            if expected is None:
+                self._refuse_taken(path, now, until)
+            elif now != expected:
+                raise self._changed(path, now, until)
+            self._writes.replace(path, data, expected, until)
+            self._note(path)
+
+    def delete(self, path: str, expected: bytes) -> None:
+        path = check_path(path)
+        with self.exclusive():
+            until = self._until()
+            now = self._compared(path, until)
+            if now is None:
+                raise missing(path, self._others(path, until))
+            if now != expected:
+                raise self._changed(path, now, until)
+            self._writes.remove(path, until)
+            self._scan.notes.discard(path)
+
+    def move(self, source: str, target: str) -> None:
+        """A copy, then a deletion: a crash in between leaves both, never none."""
+        source, target = check_path(source, "source"), check_path(target, "target")
+        check_addressable(target)
+        with self.exclusive():
+            until = self._until()
+            data = self._compared(source, until)
+            if data is None:
+                raise missing(source, self._others(source, until))
+            require_text(source, data)
+            if source != target and self._is_respelled(source, target, data, until):
+                aside = f"{without_extension(target)} (renaming).md"
+                self._carry(source, aside, data, until)
+                self._carry(aside, target, data, until)
+            else:
+                self._refuse_taken(target, self._compared(target, until), until, besides=source)
+                self._carry(source, target, data, until)
+
+    def list_folder(self, path: str) -> Listing:
+        path = check_folder(path)
+        until = self._until()
+        name = self._names.spelled(path)
+        entries = self._client.listing(name, until)
+        if entries is None and path:
+            folders = self._names.matches(path, until).folders
+            name = folders[0] if len(folders) == 1 else name
+            entries = self._client.listing(name, until) if folders else None
+        if entries is None:
+            raise missing(path) if path else VaultBadResponse("The vault does not list its root", reason="garbled")
+        shown = self._names.learn_children(name, entries)
+        return Listing(sorted(entry[:-1] for entry in shown if entry.endswith("/")),
+                       sorted(entry for entry in shown if not entry.endswith("/")))
+
+    def walk(self) -> Iterator[Stat]:
+        """See `rest_scan`: sizes and times are Obsidian's; a file that is no note has neither, both are 0."""
+        return iter(self._scan.files())
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        return self._turn.held(self._timeout_s)
+
+    def check(self) -> None:
+        said = self._client.status(self._until())
+        versions = said.get("versions")
+        self._versions = dict(versions) if isinstance(versions, dict) else {}
+        if said.get("authenticated") is not True:
+            raise VaultAuth("The vault refuses the key", reason="key",
+                            hint="Copy the key from Obsidian's settings of the Local REST API into ECHO_KEY.")
+
+    def close(self) -> None:
+        """Let go of the idle connections."""
+        self._transport.close()
+
+    def describe(self) -> Dict[str, object]:
+        """Versions are those of the last `check`, "" before it."""
+        return {
+            "backend": "rest", "plugin": _word(self._versions.get("self")),
+            "obsidian": _word(self._versions.get("obsidian")), "tls": "verified" if self._secure else "none",
+            "write_lock": "between threads only", "byte_order_marks_lost": self._writes.lost_marks,
+        }
+
+    def _until(self) -> float:
+        """The deadline of a method that begins now."""
+        return time.monotonic() + self._timeout_s
+
+    def _compared(self, path: str, until: float) -> Optional[bytes]:
+        """What is there right before a write, in either normal form of the path."""
+        now = self._writes.compared(path, until)
+        if now is None and not path.isascii():
+            self._names.matches(path, until)
+            if self._names.spelled(path) != path:
+                now = self._writes.look(path, until)
+        return now
+
+    def _others(self, path: str, until: float) -> List[str]:
+        """Files whose path differs only in case or normal form, or is this one; the lock's own files have none."""
+        return [] if is_inside(path, _LOCKS) else self._names.matches(path, until).files
+
+    def _changed(self, path: str, now: Optional[bytes], until: float) -> Conflict:
+        if now is None:
+            return conflict(path, "is not there any more", "", self._others(path, until))
+        return conflict(path, "is not what you read", version_of(now))
+
+    def _refuse_taken(self, path: str, now: Optional[bytes], until: float, besides: str = "") -> None:
+        """Raise unless a file can be created: the place is free, no other spelling of it is taken, none is hidden."""
+        if now is not None:
+            raise conflict(path, "is not what you read", version_of(now))
+        if is_inside(path, _LOCKS):
+            return
+        found = self._names.matches(path, until)
+        if found.below_file:
+            raise InvalidPath(f"{path} would lie below a file", field="path")
+        if path in map(nfc, found.folders):
+            raise conflict(path, "is taken by something that is no readable file")
+        others = [name for name in found.files if nfc(name) not in (besides, path)]
+        if others:
+            raise conflict(path, "exists already in another spelling", "", others)
+        listed = path in map(nfc, found.files) and path != besides
+        if listed or path in self._scan.notes or (is_note(path) and self.known(path)):
+            self._hold(path, until)
+
+    def _hold(self, path: str, until: float) -> None:
+        """A 404 is no licence to create what is known: look again for a while, then give up."""
+        end = min(time.monotonic() + HOLD_S, until)
+        while time.monotonic() < end:
+            now = self._writes.look(path, until)
+            if now is not None:
+                raise conflict(path, "is not what you read", version_of(now))
+            time.sleep(_PAUSE_S)
+        raise VaultUnreachable(f"{path} is known, but the vault does not show it; Obsidian may still be loading",
+                               hint="Try again in half a minute.", reason="loading", path=path)
+
+    def _is_respelled(self, source: str, target: str, data: bytes, until: float) -> bool:
+        """Whether the vault takes both paths for one file, as file systems without case do."""
+        if case_key(source) != case_key(target) or self._writes.look(target, until) != data:
+            return False
+        return [nfc(name) for name in self._names.matches(target, until).files] == [source]
+
+    def _carry(self, source: str, target: str, data: bytes, until: float) -> None:
+        """Copy, compare the source once more, delete it; a source that changed meanwhile stays, its copy goes."""
+        self._writes.replace(target, data, None, until)
+        now = self._writes.look(source, until)
+        if now is not None and now != data:
+            self._writes.remove(target, until)
+            raise conflict(source, "was changed by somebody else meanwhile", version_of(now))
+        self._writes.remove(source, until)
+        self._scan.notes.discard(source)
+        self._note(target)
+
+    def _note(self, path: str) -> None:
+        if is_note(path):
+            self._scan.notes.add(path)
+
+
+def _word(value: object) -> str:
+    """A version as the vault says it, fit for a report."""
+    return "".join(char for char in str(value or "") if char.isprintable())[:40]
