@@ -14,7 +14,7 @@ from echo_core.names import SYSTEM_KEYS
 from echo_core.note import NoteFacts, facts, new_note
 from echo_core.notebytes import decode
 from echo_core.similarity import body_similarity, differs_in_detail, title_similarity
-from echo_core.sketch import alike, body_of, sketch
+from echo_core.sketch import body_of, sketch
 from echo_core.text import fold, name_keys, one_line, slug, suspicious_unicode
 
 NEAR_TITLE = 0.85
@@ -142,10 +142,9 @@ def _another_day(wanted: Capture, found: NoteFacts) -> bool:
 
 def _same_bodies(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
     """Notes whose body is nearly the new one; their sketches say which are worth reading."""
-    mine = sketch(wanted.body)
     found = []
-    for known in ctx.catalog.all(is_entity) if mine else []:
-        text = _text(known.path, ctx) if alike(mine, known.sketch) else None
+    for known in ctx.catalog.with_body_like(sketch(wanted.body)):
+        text = _text(known.path, ctx) if is_entity(known.path) else None
         if text is None:
             continue
         body = body_of(text, frontmatter.parse(text).body_offset, markdown.headings(text))

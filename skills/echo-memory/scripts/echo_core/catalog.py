@@ -6,7 +6,7 @@ at once. Whoever derives something from it either subscribes or compares `genera
 from __future__ import annotations
 
 import threading
-from typing import Callable, Dict, Iterable, List, Optional, Set, Union
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set, Union
 
 from echo_core.catalog_refresh import Refresher
 from echo_core.catalog_tables import Changes, Listener, Tables, is_note_file
@@ -16,6 +16,7 @@ from echo_core.note import NoteFacts
 from echo_core.note_names import link_keys
 from echo_core.note_reading import Reader
 from echo_core.note_records import Record, RecordCache
+from echo_core.sketch import alike
 from echo_core.vault.base import Vault
 
 __all__ = ["Catalog", "Changes", "Listener"]
@@ -54,6 +55,14 @@ class Catalog:
         with self._tables.lock:
             records = sorted(item for item in self._tables.records.items() if wanted(item[0]))
         return [record.facts for _, record in records]
+
+    def with_body_like(self, fingerprint: Sequence[int]) -> List[NoteFacts]:
+        """The facts of the notes whose body may be nearly the one with this `sketch`, in path order."""
+        hashes = set(fingerprint)
+        with self._tables.lock:
+            records = list(self._tables.records.values())
+        facts = [record.facts for record in records if not hashes.isdisjoint(record.facts.sketch)]
+        return sorted((found for found in facts if alike(fingerprint, found.sketch)), key=lambda found: found.path)
 
     def paths(self) -> List[str]:
         """The paths of all notes in path order."""

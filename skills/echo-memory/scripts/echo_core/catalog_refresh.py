@@ -15,8 +15,8 @@ from echo_core.note_reading import Reader
 from echo_core.note_records import Record, RecordCache
 from echo_core.vault.base import Stat, Vault
 
-BATCH = 128
-"""Notes read between two announcements; bounds memory and how long others wait."""
+BATCH = 16
+"""Notes read between two announcements. Few: what was found out about the lines of a text is then still at hand."""
 
 SETTLED_NS = 100_000_000
 """A file that was written less than this before it was read may change again without its time moving."""

@@ -52,17 +52,11 @@ class IndexNames:
                 return
             changed = self._catalog.changed_since(self._generation)
             if known.stamp != self.index.stamp:
-                differing = {path for path, slug in known.by_path.items() if self._says_else(known, path, slug)}
-                differing.update(path for path in self.index.by_path if path not in known.by_path)
-                changed = None if changed is None else changed | differing
+                changed = None if changed is None else changed | _differing(self.index.entries, known.entries)
             self.index = known
             for path in set(known.by_path) | set(self._keys) if changed is None else changed:
                 self._enter(path)
             self._refreshes, self._generation = refreshes, generation
-
-    def _says_else(self, known: EntityIndex, path: str, slug: str) -> bool:
-        """Whether the entry of `path` differs from the one of the index that was followed so far."""
-        return self.index.by_path.get(path) != slug or self.index.entries[slug] != known.entries[slug]
 
     def _enter(self, path: str) -> None:
         """Enter the names that the index gives to the note at `path` beyond those of the note itself."""
@@ -90,3 +84,14 @@ class IndexNames:
             if name not in mirrored:
                 keys |= name_keys(name)
         return tuple(keys.difference(record.keys))
+
+
+def _differing(old: Dict[str, Entry], new: Dict[str, Entry]) -> Set[str]:
+    """The paths of entries that stand in one of the two only; entries of a copied index are the same objects."""
+    paths: Set[str] = set()
+    for one, other in ((old, new), (new, old)):
+        for slug, entry in one.items():
+            known = other.get(slug)
+            if known is not entry and known != entry:
+                paths.add(entry.path)
+    return paths

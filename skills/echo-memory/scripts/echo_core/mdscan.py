@@ -11,7 +11,7 @@ from typing import Tuple
 from echo_core.mdlines import FRONT, Line, body_offset, split_lines
 from echo_core.mdscanner import Scanner
 
-_CACHED = 1 << 18  # longer texts are not kept: a note of 50 MB must not stay in memory
+_CACHED = 1 << 17  # longer texts are not kept: a note of 50 MB must not stay in memory
 
 
 def scan(text: str) -> Tuple[Line, ...]:
@@ -24,7 +24,7 @@ def scan_fragment(text: str) -> Tuple[Line, ...]:
     return _scan(text, 0)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=24)  # more than one batch of a refresh
 def _kept(text: str) -> Tuple[Line, ...]:
     return _scan(text, body_offset(text))
 

@@ -16,7 +16,7 @@ from echo_core.errors import Ambiguous, NotFound
 from echo_core.index_names import IndexNames
 from echo_core.index_store import IndexStore
 from echo_core.kinds import SYSTEM_NOTES, is_system, kind_of
-from echo_core.nearest import nearest
+from echo_core.nearest import NearestNames
 from echo_core.note_names import file_stem, note_keys
 from echo_core.text import name_keys
 
@@ -62,6 +62,7 @@ class Names:
     def __init__(self, index: IndexStore, catalog: Catalog) -> None:
         self._catalog = catalog
         self._entities = IndexNames(index, catalog)
+        self._nearest = NearestNames()
 
     def resolve(self, mention: str) -> Meaning:
         """What `mention` means: a Match, Several, or None. Raises what loading the index raises."""
@@ -105,7 +106,7 @@ class Names:
         self._entities.follow()
         names = {*self._catalog.name_keys(), *self._entities.name_keys()}
         found: Dict[str, None] = {}
-        for key in nearest(file_stem(mention), names, 4 * n):
+        for key in self._nearest.find(file_stem(mention), names, 4 * n):
             found.update(dict.fromkeys(path for path in sorted(self._named({key})) if self._exists(path)))
         best = sorted(found, key=lambda path: self._rank(path, 1) != 1)  # stable: nearest first, own files last
         return [self._row(path) for path in best[:n]]
