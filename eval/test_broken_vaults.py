@@ -130,9 +130,7 @@ def test_a_note_of_50_mb_is_read_within_bounds(tmp_path: Path) -> None:
     (tmp_path / "vault/notes/big.md").write_bytes(b"# Big\n\n" + line * (50_000_000 // len(line)))
     size = (tmp_path / "vault/notes/big.md").stat().st_size
     with running_server(tmp_path, ready=False, ECHO_TIMEOUT="60") as server:
-        started = time.monotonic()
         read = server.call("echo_get_note", path="notes/big.md", max_chars=2000)
-        took = time.monotonic() - started
         assert read["ok"], read
         assert (read["truncated"], len(read["content"]) <= 2000) == (True, True)
         assert read["total_chars"] > 49_000_000
@@ -144,7 +142,7 @@ def test_a_note_of_50_mb_is_read_within_bounds(tmp_path: Path) -> None:
         assert len(json.dumps(server.call("echo_recall", query="lorem ipsum"))) < 6000
         started = time.monotonic()
         assert server.call("echo_get_note", path="notes/big.md", max_chars=2000)["ok"]
-        print("first", took, "again", time.monotonic() - started)
+        assert time.monotonic() - started < 2
 
 
 def test_a_missing_vault_is_an_error_on_every_door(tmp_path: Path) -> None:
