@@ -215,7 +215,7 @@ class RestVault(Vault):
 
     def _hold(self, path: str, until: float) -> None:
         """A 404 is no licence to create what is known: look again for a while, then give up."""
-        end = min(time.monotonic() + HOLD_S, until)
+        end = time.monotonic() + min(HOLD_S, (until - time.monotonic()) / 2)
         while time.monotonic() < end:
             now = self._writes.look(path, until)
             if now is not None:

@@ -23,7 +23,7 @@ OTHERS_S = 600.0
 FAN_OUT = 8
 """Requests at the same time where many are needed."""
 SEARCH_REST_S = 600.0
-"""How long a search that was too slow is not tried again."""
+"""How long a search that was too slow or failed is not tried again."""
 CONFIRM_S = 20.0
 """How long many notes must stay missing until that is believed."""
 _FEW = 5
@@ -66,9 +66,10 @@ class RestScan:
         except VaultBadResponse:
             return None
         except VaultUnreachable as failure:
-            if failure.data.get("reason") != "timeout":
+            reason = str(failure.data.get("reason"))
+            if reason != "timeout" and not reason.startswith("http-"):
                 raise
-            # A vault that hangs does not answer this either; one that does has too many notes for its searches.
+            # A vault that is down does not answer this either; with one that does only the search is the trouble.
             self._client.status(self._until())
             self._search_again_at = time.monotonic() + SEARCH_REST_S
             return None

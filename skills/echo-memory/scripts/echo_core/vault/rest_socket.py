@@ -20,6 +20,7 @@ class Connection(HTTPConnection):
     """One kept-alive connection.
 
     deadline: monotonic seconds, set anew before each request. idle_since: when it was put back into the pool.
+    ended: whether the other side has closed it.
     """
 
     def __init__(self, address: Address, tls: Optional[ssl.SSLContext]) -> None:
@@ -28,6 +29,7 @@ class Connection(HTTPConnection):
         self._tls = tls
         self.deadline = 0.0
         self.idle_since = 0.0
+        self.ended = False
 
     def connect(self) -> None:
         """Connect to the first address of the host that answers; all of it before the deadline."""
@@ -106,7 +108,9 @@ class _TimedReader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         self._raw.settimeout(_remaining(self._owner.deadline))
-        return self._raw.recv_into(buffer)
+        size = self._raw.recv_into(buffer)
+        self._owner.ended = self._owner.ended or size == 0
+        return size
 
 
 def tls_context(ca_file: str) -> ssl.SSLContext:

@@ -117,6 +117,8 @@ def _exchange(connection: Connection, method: str, target: str, headers: Mapping
     connection.endheaders(body)
     response = connection.getresponse()
     try:
+        if connection.ended:
+            raise http.client.IncompleteRead(b"")  # the headers themselves are cut off, which http.client lets pass
         fields = {name.lower(): value for name, value in response.getheaders()}
         content = _content(response, fields, limit)
         if response.will_close:
