@@ -11,7 +11,6 @@ import importlib
 import json
 import os
 import sys
-import uuid
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, TextIO, Tuple
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def _answer(line: List[str], environ: Optional[Mapping[str, str]]) -> Tuple[str,
     except EchoError as failure:
         return name, failure.envelope()
     except Exception as failure:
-        error_id = uuid.uuid4().hex[:12]
+        error_id = os.urandom(6).hex()
         last = failure.__traceback__
         while last and last.tb_next:
             last = last.tb_next

@@ -13,7 +13,6 @@ from echo_core.links import plain_text, wikilink
 from echo_core.names import SYSTEM_KEYS
 from echo_core.note import NoteFacts, facts, new_note
 from echo_core.notebytes import decode
-from echo_core.similarity import body_similarity, differs_in_detail, title_similarity
 from echo_core.sketch import body_of, sketch
 from echo_core.text import fold, name_keys, one_line, slug, suspicious_unicode
 
@@ -132,6 +131,8 @@ def _resembling(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
 
 
 def _similar_title(title: str, other: str) -> bool:
+    from echo_core.similarity import differs_in_detail, title_similarity  # most command lines compare nothing
+
     return title_similarity(title, other) >= NEAR_TITLE and not differs_in_detail(title, other)
 
 
@@ -142,6 +143,8 @@ def _another_day(wanted: Capture, found: NoteFacts) -> bool:
 
 def _same_bodies(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
     """Notes whose body is nearly the new one; their sketches say which are worth reading."""
+    from echo_core.similarity import body_similarity  # loaded late, as above
+
     found = []
     for known in ctx.catalog.with_body_like(sketch(wanted.body)):
         text = _text(known.path, ctx) if is_entity(known.path) else None

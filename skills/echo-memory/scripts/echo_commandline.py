@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import textwrap
 from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 from echo_arguments import Param
@@ -166,15 +165,19 @@ def _unknown(name: str, known: Dict[str, bool]) -> InvalidArgument:
 
 def help_page(program: str, about: str, params: Sequence[Param], word_params: Sequence[str]) -> str:
     """The help of one verb: usage, what it does, each parameter."""
+    from textwrap import wrap  # for help pages alone
+
     usage = " ".join([program, *(f"[{name.upper()}]" for name in word_params), "[OPTIONS]"])
-    lines = [f"usage: {usage}", "", *textwrap.wrap(about, 100), ""]
+    lines = [f"usage: {usage}", "", *wrap(about, 100), ""]
     for param in params:
-        lines += _help_of(param, param.name in word_params)
+        head, body = _help_of(param, param.name in word_params)
+        lines += [head, *wrap(body, 94, initial_indent="      ", subsequent_indent="      ")]
     lines += ["  --json", "      print the envelope, and nothing else, on stdout", "  --help", "      this page"]
     return "\n".join(lines)
 
 
-def _help_of(param: Param, is_word: bool) -> List[str]:
+def _help_of(param: Param, is_word: bool) -> Tuple[str, str]:
+    """The options of a parameter, and what there is to say about them."""
     names = [name + (" VALUE" if takes_value else "") for name, takes_value in option_names(param)]
     notes = [param.help] if param.help else []
     if param.enum:
@@ -191,4 +194,4 @@ def _help_of(param: Param, is_word: bool) -> List[str]:
     if param.required:
         head += "  (required)"
     body = "; ".join(note.rstrip(".") for note in notes)
-    return [head, *textwrap.wrap(body, 94, initial_indent="      ", subsequent_indent="      ")]
+    return head, body

@@ -8,15 +8,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import platform
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Mapping, Optional
+from typing import TYPE_CHECKING, Callable, Mapping, Optional
 from urllib.parse import unquote, urlsplit
 
 from echo_context import OpContext, say_on_stderr
-from echo_core.bm25 import Engine
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.errors import Misconfigured, NotFound
@@ -26,11 +24,14 @@ from echo_core.kinds import ROUTES
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
 from echo_core.routing import RouteMap
-from echo_core.search import SearchIndex
 from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
 from echo_core.vault.folder import FolderVault
 from echo_core.vault.journaled import JournaledVault
+
+if TYPE_CHECKING:
+    from echo_core.bm25 import Engine
+    from echo_core.search import SearchIndex
 
 DEFAULT_OWNER = "Operator"
 DEFAULT_LOCK_TTL_S = 30
@@ -144,12 +145,19 @@ def build_context(
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
     index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete)
-    feed = SearchFeed(SearchIndex(engine, clock.day), catalog, vault)
+    feed = SearchFeed(lambda: _search_index(engine, clock), catalog, vault)
     return OpContext(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
         routes=lambda: load_routes(vault), feed=feed, lock=lock, history=history, owner=owner,
         allow_secrets=allow_secrets, token_required=token_required, read_only=read_only, notify=notify,
     )
+
+
+def _search_index(engine: Optional[Engine], clock: Clock) -> SearchIndex:
+    """An empty search index; its modules are loaded only now, since most calls search nothing."""
+    from echo_core.search import SearchIndex
+
+    return SearchIndex(engine, clock.day)
 
 
 def load_routes(vault: Vault) -> RouteMap:
@@ -224,4 +232,5 @@ def _switch(environ: Mapping[str, str], name: str) -> bool:
 
 
 def _holder() -> str:
-    return f"{platform.node() or 'host'}:{os.getpid()}"
+    node = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return f"{node or 'host'}:{os.getpid()}"

@@ -12,7 +12,6 @@ import os
 import re
 import sqlite3
 import time
-import uuid
 from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
@@ -81,7 +80,7 @@ class WriteQueue:
             ).fetchone()
             if last and last[1:] == (tool, text):
                 return str(last[0])
-            op_id = uuid.uuid4().hex[:12]
+            op_id = os.urandom(6).hex()
             database.execute(
                 "insert into writes (op_id, vault, tool, arguments, instant) values (?, ?, ?, ?, ?)",
                 (op_id, self._vault, tool, text, instant),

@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import InvalidArgument
 from echo_core.kinds import is_searchable, kind_of
 from echo_core.note import NoteFacts
 from echo_core.notebytes import displayable
-from echo_core.packing import Candidate, json_size, pack
-from echo_core.search import Hit
 from echo_core.text import plural, suspicious_unicode
+
+if TYPE_CHECKING:  # loaded by the first call that searches: most command lines search nothing
+    from echo_core.packing import Candidate
+    from echo_core.search import Hit
 
 LINKED_SHARE = 0.25
 """Share of the budget the linked notes may take, so that they never crowd out what answers."""
@@ -32,6 +34,8 @@ def recall_op(
     near how much of the question it covers. Raises InvalidArgument for a query without a letter or digit, and
     vault errors when the vault was never read.
     """
+    from echo_core.packing import json_size, pack
+
     if not any(unicodedata.category(char)[0] in "LN" for char in query):
         raise InvalidArgument("query holds no word to look for", hint="Ask with at least one word.", field="query")
     ctx.fresh()
@@ -50,6 +54,8 @@ def recall_op(
 
 
 def _candidates(hits: Sequence[Hit], explain: bool, ctx: OpContext) -> List[Candidate]:
+    from echo_core.packing import Candidate
+
     best = max((hit.score for hit in hits), default=1.0) or 1.0
     found = []
     for hit in hits:
@@ -97,6 +103,8 @@ def _neighbours(path: str, ctx: OpContext) -> List[str]:
 
 
 def _within(rows: List[Dict[str, Any]], budget: int) -> List[Dict[str, Any]]:
+    from echo_core.packing import json_size
+
     while rows and json_size(rows) > budget:
         rows = rows[:-1]
     return rows

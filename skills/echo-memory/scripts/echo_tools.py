@@ -5,8 +5,8 @@ into an envelope. A tool's JSON Schemas and documentation are derived from this 
 """
 from __future__ import annotations
 
+import os
 import traceback
-import uuid
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Tuple
 
@@ -331,7 +331,7 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
     An unforeseen failure answers `internal` with an `error_id`; `ctx.notify` gets the traceback under that id,
     without the values (only file names of ECHO's own code, line numbers and the exception's type).
     """
-    op_id = uuid.uuid4().hex[:12]
+    op_id = os.urandom(6).hex()
     ctx.vault.note_context(tool.name, op_id)
     try:
         values, warnings = validate(tool.params, arguments)

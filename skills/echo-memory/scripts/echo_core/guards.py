@@ -13,17 +13,22 @@ class Shape(NamedTuple):
 
     name: str
     hint: str
-    pattern: Pattern[str]
+    expression: str
+
+    @property
+    def pattern(self) -> Pattern[str]:
+        """The compiled expression; made by the first text that needs it, since dozens would slow every start."""
+        return re.compile(self.expression)
 
 
 def _shape(name: str, hint: str, pattern: str) -> Shape:
-    return Shape(name, hint, re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])"))
+    return Shape(name, hint, rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])")
 
 
 SHAPES: Tuple[Shape, ...] = (
-    Shape("private-key", "private key", re.compile(
-        r"-----BEGIN[ A-Z0-9]{0,40} ?PRIVATE KEY(?: BLOCK)?-----\s*[^\s-][\s\S]{15,}")),
-    Shape("age-key", "age-secret-key-", re.compile(r"(?i)AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}")),
+    Shape("private-key", "private key",
+          r"-----BEGIN[ A-Z0-9]{0,40} ?PRIVATE KEY(?: BLOCK)?-----\s*[^\s-][\s\S]{15,}"),
+    Shape("age-key", "age-secret-key-", r"(?i)AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
     _shape("jwt", "eyj", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}"),
     _shape("aws-access-key", "a", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z2-7]{16}|(?:AKIA|ASIA)[A-Z0-9]{16}"),
     _shape("anthropic-key", "sk-ant-", r"sk-ant-[a-z]{2,10}[0-9]{2}-[A-Za-z0-9_-]{40,}"),

@@ -6,27 +6,42 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Dict, List
+from typing import TYPE_CHECKING, Callable, Dict, List, Optional
 
 from echo_core.catalog import Catalog, Changes
 from echo_core.errors import EchoError
 from echo_core.kinds import is_searchable, kind_of
 from echo_core.notebytes import decode
-from echo_core.search import SearchIndex
 from echo_core.vault.base import Vault
+
+if TYPE_CHECKING:
+    from echo_core.search import SearchIndex
 
 
 class SearchFeed:
-    """Feeds one search index from one catalog. Thread-safe."""
+    """Feeds one search index from one catalog. Thread-safe.
 
-    def __init__(self, search: SearchIndex, catalog: Catalog, vault: Vault) -> None:
-        self.search = search
+    make: gives an empty search index; called by whoever needs it first, since most calls search nothing.
+    """
+
+    def __init__(self, make: Callable[[], SearchIndex], catalog: Catalog, vault: Vault) -> None:
+        self._make = make
+        self._making = threading.Lock()
+        self._search: Optional[SearchIndex] = None
         self._catalog = catalog
         self._vault = vault
         self._lock = threading.RLock()
         self._versions: Dict[str, str] = {}
         self._listening = False
         self._generation = -1
+
+    @property
+    def search(self) -> SearchIndex:
+        """The search index as far as it has been fed."""
+        with self._making:
+            if self._search is None:
+                self._search = self._make()
+            return self._search
 
     def listen(self) -> None:
         """Hear of every change from now on."""
