@@ -55,7 +55,9 @@ class RestVault(Vault):
         path = check_path(path)
         until = self._until()
         found = self._writes.look(path, until)
-        others = [] if found is not None else self._others(path, until)
+        if found is not None:
+            return found
+        others = self._others(path, until)
         if len(others) == 1:
             found = self._client.file(others[0], until)
         if found is None:
@@ -73,17 +75,14 @@ class RestVault(Vault):
     def stat(self, path: str) -> Stat:
         path = check_path(path)
         until = self._until()
-        times = self._client.times(self._names.spelled(path), until)
-        if times is not None:
-            return stat_of(path, times)
-        others = self._others(path, until)
-        if len(others) != 1:
-            raise missing(path, others)
-        times = self._client.times(others[0], until)
-        if times is not None:
-            return stat_of(nfc(others[0]), times)
-        # Obsidian has not taken it in yet; a time that is always new asks everybody to look again.
-        return Stat(nfc(others[0]), len(self._client.file(others[0], until) or b""), time.time_ns())
+        for name in self._spellings(path, until):
+            times = self._client.times(name, until)
+            if times is not None:
+                return stat_of(nfc(name), times)
+            data = self._client.file(name, until)
+            if data is not None:  # not taken in by Obsidian yet; a time that is always new asks to look again
+                return Stat(nfc(name), len(data), time.time_ns())
+        raise missing(path, self._others(path, until))
 
     def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
         path = check_path(path)
@@ -110,8 +109,7 @@ class RestVault(Vault):
                 raise missing(path, self._others(path, until))
             if now != expected:
                 raise self._changed(path, now, until)
-            self._writes.remove(path, until)
-            self._scan.notes.discard(path)
+            self._remove(path, until)
 
     def move(self, source: str, target: str) -> None:
         """A copy, then a deletion: a crash in between leaves both, never none."""
@@ -187,8 +185,17 @@ class RestVault(Vault):
         return now
 
     def _others(self, path: str, until: float) -> List[str]:
-        """Files whose path differs only in case or normal form, or is this one; the lock's own files have none."""
-        return [] if is_inside(path, _LOCKS) else self._names.matches(path, until).files
+        """Files whose path differs only in case or normal form; nobody asks that of the lock's own files."""
+        asked = self._names.spelled(path)
+        found = [] if is_inside(path, _LOCKS) else self._names.matches(path, until).files
+        return [name for name in found if name != asked]
+
+    def _spellings(self, path: str, until: float) -> Iterator[str]:
+        """How the vault may spell what a read means: as given, else the only other way."""
+        yield self._names.spelled(path)
+        others = self._others(path, until)
+        if len(others) == 1:
+            yield others[0]
 
     def _changed(self, path: str, now: Optional[bytes], until: float) -> Conflict:
         if now is None:
@@ -237,11 +244,18 @@ class RestVault(Vault):
         if now is not None and now != data:
             self._writes.remove(target, until)
             raise conflict(source, "was changed by somebody else meanwhile", version_of(now))
-        self._writes.remove(source, until)
-        self._scan.notes.discard(source)
         self._note(target)
+        self._remove(source, until)
+
+    def _remove(self, path: str, until: float) -> None:
+        self._writes.remove(path, until)
+        self._scan.notes.discard(path)
+        if not is_inside(path, _LOCKS):
+            self._names.gone(path)
 
     def _note(self, path: str) -> None:
+        """Take in a file that we have written."""
+        self._names.made(path)
         if is_note(path):
             self._scan.notes.add(path)
 

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 import threading
+import time
 import unicodedata
-from typing import Callable, Dict, List, NamedTuple, Optional
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set
 
 from echo_core.paths import case_key, parent
 
+WALK_S = 90.0
+"""How long the names that a walk saw serve; another program's new file may go unseen that long anyway."""
 Lister = Callable[[str, float], Optional[List[str]]]
 
 
@@ -24,14 +27,43 @@ class Matches(NamedTuple):
 class Spellings:
     """Remembers names that are not NFC in the vault, and looks for other spellings when a path is not there.
 
-    list_raw: direct children of a folder as the vault spells them, those of folders ending in "/"; None when it is
-    not there.
+    What a walk saw serves for WALK_S, own writes included, so that a creation needs no listings. list_raw: direct
+    children of a folder as the vault spells them, those of folders ending in "/"; None when it is not there.
     """
 
     def __init__(self, list_raw: Lister) -> None:
         self._list_raw = list_raw
         self._lock = threading.Lock()
         self._raw: Dict[str, str] = {}
+        self._files: Dict[str, Set[str]] = {}
+        self._folders: Dict[str, Set[str]] = {}
+        self._walked_at = -WALK_S
+
+    def walked(self, paths: Iterable[str]) -> None:
+        """A walk saw exactly these files (NFC)."""
+        with self._lock:
+            self._files, self._folders = {}, {}
+            for path in paths:
+                self._add(path)
+            self._walked_at = time.monotonic()
+
+    def made(self, path: str) -> None:
+        """We have just created this file."""
+        with self._lock:
+            self._add(path)
+
+    def gone(self, path: str) -> None:
+        """We have just removed this file; its folder may be gone or not."""
+        with self._lock:
+            self._files.get(case_key(path), set()).discard(path)
+            self._walked_at = -WALK_S
+
+    def _add(self, path: str) -> None:
+        self._files.setdefault(case_key(path), set()).add(path)
+        folder = parent(path)
+        while folder and folder not in self._folders.setdefault(case_key(folder), set()):
+            self._folders[case_key(folder)].add(folder)
+            folder = parent(folder)
 
     def learn(self, raw: str) -> str:
         """The NFC path of a raw one, which is remembered when it differs."""
@@ -54,12 +86,23 @@ class Spellings:
         return self._raw.get(path, path)
 
     def matches(self, path: str, until: float) -> Matches:
-        """Look through the vault's listings: one request when the parent folder is there, else one a level."""
+        """Ask the last walk, else the vault's listings: one request when the parent is there, else one a level."""
+        if time.monotonic() - self._walked_at < WALK_S:
+            return self._remembered(path)
         folder = self.spelled(parent(path))
         entries = self._list_raw(folder, until)
         if entries is not None:
             return self._among(path, folder, entries)
         return self._descend(path, until)
+
+    def _remembered(self, path: str) -> Matches:
+        with self._lock:
+            files, folders = (kind.get(case_key(path), ()) for kind in (self._files, self._folders))
+            above, below_file = parent(path), False
+            while above and not below_file:
+                below_file = above in self._files.get(case_key(above), ())
+                above = parent(above)
+            return Matches(sorted(map(self.spelled, files)), sorted(map(self.spelled, folders)), below_file)
 
     def _among(self, path: str, folder: str, entries: List[str]) -> Matches:
         wanted = case_key(path.rpartition("/")[2])

@@ -55,6 +55,7 @@ class RestScan:
         stats = [stat for stat in (self._stat(name, times) for name, times in found.items()) if stat is not None]
         self._doubt({stat.path for stat in stats})
         stats.extend(Stat(path, 0, 0) for path in self._other_files(listed))
+        self._spellings.walked(stat.path for stat in stats)
         return sorted(stats)
 
     def _searched(self) -> Optional[Dict[str, Times]]:
