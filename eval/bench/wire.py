@@ -8,7 +8,6 @@ from typing import Any
 
 from serverproc import MODERN, TOKEN
 
-
 KEPT_S = 3.0
 """Idle connections older than this are replaced: the server closes them after five seconds."""
 
