@@ -74,7 +74,7 @@ class App:
                 code=40101,
                 text=f"Authorization required.  Find your API Key in the '{name}' section of your Obsidian settings.",
             )
-        call.body = bodies.read(call.request, self.dialect.creates_by_index)
+        call.body = bodies.read(call.request, self.dialect)
         handler = self._handler(call.request)
         if handler is None:
             if path == "/" and call.request.method in ("GET", "HEAD"):

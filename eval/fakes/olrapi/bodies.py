@@ -9,6 +9,7 @@ import zlib
 from typing import Any
 
 from fakes.olrapi import jsvalues
+from fakes.olrapi.dialects import Dialect
 from fakes.olrapi.http1 import Request
 from fakes.olrapi.replies import Refusal
 
@@ -19,22 +20,24 @@ JSON_TYPES = frozenset({
     "application/json", "application/vnd.olrapi.note+json", "application/vnd.olrapi.jsonlogic+json",
 })
 PATCH_TYPE = "application/vnd.olrapi.patch-instruction+json"
+DATAVIEW_TYPE = "application/vnd.olrapi.dataview.dql+txt"
 UNREADABLE = Refusal(
     code=40015,
     text="Your request body could not be processed as the content-type specified in your Content-Type header.",
 )
 
 
-def read(request: Request, modern: bool) -> Any:
+def read(request: Request, dialect: Dialect) -> Any:
     """The parsed body: a JSON value, str for text/*, bytes for any other type, and {} when no parser takes it.
 
-    modern: the version also knows the patch instruction as JSON. Raises Refusal for a body that is not its type.
+    Raises Refusal for a body that is not of its type.
     """
     kind, parameters = content_type(request.header("content-type"))
     if not kind or not request.has_body:
         return {}
-    is_json = kind in JSON_TYPES or (modern and kind == PATCH_TYPE)
-    if not is_json and not kind.startswith("text/"):
+    is_json = kind in JSON_TYPES or (dialect.creates_by_index and kind == PATCH_TYPE)
+    is_text = kind.startswith("text/") or (dialect.hangs_on_errors and kind == DATAVIEW_TYPE)
+    if not is_json and not is_text:
         return _inflated(request)
     charset = parameters.get("charset", "").lower() or "utf-8"
     if is_json and not charset.startswith("utf-"):
@@ -84,7 +87,8 @@ def _decoded(data: bytes, charset: str) -> str:
         codecs.lookup(charset)
     except LookupError as error:
         raise _unsupported(charset) from error
-    return data.decode(charset, "replace").removeprefix("\ufeff")
+    whole = data[: len(data) & ~1] if charset.startswith("utf-16") else data
+    return whole.decode(charset, "replace").removeprefix("\ufeff")
 
 
 def _json(text: str) -> Any:
@@ -101,5 +105,9 @@ def as_bytes(body: Any) -> bytes:
     """What a PUT writes for a parsed body."""
     if isinstance(body, bytes):
         return body
-    text = body if isinstance(body, str) else jsvalues.dumps(body)
-    return text.encode("utf-8", "replace")
+    return as_utf8(body if isinstance(body, str) else jsvalues.dumps(body))
+
+
+def as_utf8(text: str) -> bytes:
+    """The text as a file; half a surrogate pair becomes U+FFFD."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()

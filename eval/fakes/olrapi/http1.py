@@ -10,16 +10,18 @@ import asyncio
 from dataclasses import dataclass, field
 
 HEAD_LIMIT = 16 * 1024
-METHODS = frozenset(
-    "DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK BIND REBIND"
-    " UNBIND ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE MKCALENDAR LINK"
-    " UNLINK SOURCE QUERY".split()
-)
+METHODS = frozenset({
+    "ACL", "BIND", "CHECKOUT", "COPY", "DELETE", "GET", "HEAD", "LINK", "LOCK", "M-SEARCH", "MERGE", "MKACTIVITY",
+    "MKCALENDAR", "MKCOL", "MOVE", "NOTIFY", "OPTIONS", "PATCH", "POST", "PROPFIND", "PROPPATCH", "PURGE", "PUT",
+    "QUERY", "REBIND", "REPORT", "SEARCH", "SOURCE", "SUBSCRIBE", "TRACE", "UNBIND", "UNLINK", "UNLOCK",
+    "UNSUBSCRIBE",
+})
 # A second line of one of these is dropped; lines of any other name are joined by commas.
-FIRST_WINS = frozenset(
-    "age authorization content-length content-type etag expires from host if-modified-since if-unmodified-since"
-    " last-modified location max-forwards proxy-authorization referer retry-after server user-agent".split()
-)
+FIRST_WINS = frozenset({
+    "age", "authorization", "content-length", "content-type", "etag", "expires", "from", "host", "if-modified-since",
+    "if-unmodified-since", "last-modified", "location", "max-forwards", "proxy-authorization", "referer", "retry-after",
+    "server", "user-agent",
+})
 TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
-from fakes.olrapi import jsvalues
+from fakes.olrapi.jscompare import loosely_equal, number, strictly_equal, text, truthy
 
 
 class RuleError(Exception):
@@ -30,15 +31,9 @@ def apply(rule: Any, data: Any) -> Any:
     if name in ("missing", "missing_some"):
         return _missing(name, values, data)
     if name not in _PLAIN:
-        raise RuleError(f"Unrecognized operation {name}")
+        failed = f" (failed at {name.split('.')[0]})" if name.find(".") > 0 else ""
+        raise RuleError(f"Unrecognized operation {name}{failed}")
     return _PLAIN[name](*values)
-
-
-def truthy(value: Any) -> bool:
-    """JsonLogic's truth: JavaScript's, but an empty list is false."""
-    if isinstance(value, float) and math.isnan(value):
-        return False
-    return True if isinstance(value, dict) else bool(value)
 
 
 def is_sane(value: Any) -> bool:
@@ -54,15 +49,13 @@ def _var(values: list[Any], data: Any) -> Any:
         return data
     here = data
     for part in text(path).split("."):
-        if isinstance(here, dict):
-            here = here.get(part)
+        if isinstance(here, dict) and part in here:
+            here = here[part]
         elif isinstance(here, (list, str)) and part.isdigit():
-            here = here[int(part)] if int(part) < len(here) else None
+            here = here[int(part)] if int(part) < len(here) else default
         elif isinstance(here, (list, str)) and part == "length":
             here = len(here)
         else:
-            return default
-        if here is None:
             return default
     return here
 
@@ -75,57 +68,11 @@ def _missing(name: str, values: list[Any], data: Any) -> list[Any]:
     return [] if len(values[1]) - len(absent) >= number(values[0]) else absent
 
 
-def text(value: Any) -> str:
-    """String(value)."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return ",".join("" if item is None else text(item) for item in value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
-    return "[object Object]" if isinstance(value, dict) else jsvalues.dumps(value)
-
-
-def number(value: Any = None) -> float:
-    """Number(value); NaN for what is none."""
-    if isinstance(value, (bool, int, float)) or value is None:
-        return float(value or 0)
-    word = text(value).strip()
-    try:
-        return float(word) if not re.search("[a-df-zA-DF-Z_]", word) else math.nan
-    except ValueError:
-        return 0.0 if not word else math.nan
-
-
-def strictly_equal(left: Any = None, right: Any = None) -> bool:
-    """left === right."""
-    if isinstance(left, (list, dict)) or isinstance(right, (list, dict)):
-        return left is right
-    if isinstance(left, bool) != isinstance(right, bool):
-        return False
-    return bool(left == right)
-
-
-def loosely_equal(left: Any = None, right: Any = None) -> bool:
-    """left == right."""
-    if left is None or right is None:
-        return left is right
-    if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
-        return left is right
-    if isinstance(left, (list, dict)):
-        left = text(left)
-    if isinstance(right, (list, dict)):
-        right = text(right)
-    if isinstance(left, str) and isinstance(right, str):
-        return left == right
-    return number(left) == number(right)
-
-
 def _compare(test: Callable[[Any, Any], bool]) -> Callable[..., bool]:
     def compared(*values: Any) -> bool:
         return all(
             test(one, two) if isinstance(one, str) and isinstance(two, str) else test(number(one), number(two))
-            for one, two in zip(values, values[1:], strict=False)
+            for one, two in pairwise(values)
         )
 
     return compared
@@ -193,6 +140,30 @@ def _all(arguments: list[Any], data: Any) -> bool:
     return bool(truths) and all(truths)
 
 
+def _reduce(arguments: list[Any], data: Any) -> Any:
+    """Fold a list; the rule sees `current` and `accumulator`."""
+    values = apply(arguments[0], data)
+    total = apply(arguments[2], data) if len(arguments) > 2 else None
+    for item in values if isinstance(values, list) else []:
+        total = apply(arguments[1], {"current": item, "accumulator": total})
+    return total
+
+
+def _divided(left: Any = None, right: Any = None, *_: Any) -> float:
+    over = number(right)
+    return number(left) / over if over else (math.nan if not number(left) else math.copysign(math.inf, number(left)))
+
+
+def _remainder(left: Any = None, right: Any = None, *_: Any) -> float:
+    return math.fmod(number(left), number(right)) if number(right) else math.nan
+
+
+def _part(source: Any = None, start: Any = None, length: Any = None, *_: Any) -> str:
+    """A piece of a text; negative numbers count from its end."""
+    rest = text(source)[int(number(start)) :] if number(start) >= -len(text(source)) else text(source)
+    return rest if length is None else rest[: int(number(length))]
+
+
 _LAZY: dict[str, Callable[[list[Any], Any], Any]] = {
     "if": _choose,
     "?:": _choose,
@@ -200,6 +171,7 @@ _LAZY: dict[str, Callable[[list[Any], Any], Any]] = {
     "or": _first(True),
     "filter": lambda arguments, data: [item for item, truth in _items(arguments, data) if truth],
     "map": lambda arguments, data: [apply(arguments[1], item) for item, _ in _items(arguments, data)],
+    "reduce": _reduce,
     "all": _all,
     "some": lambda arguments, data: any(truth for _, truth in _items(arguments, data)),
     "none": lambda arguments, data: not any(truth for _, truth in _items(arguments, data)),
@@ -223,6 +195,10 @@ _PLAIN: dict[str, Callable[..., Any]] = {
     "+": _sum,
     "*": lambda *values: math.prod(number(value) for value in values),
     "-": _minus,
+    "/": _divided,
+    "%": _remainder,
+    "substr": _part,
+    "log": lambda value=None, *_: value,
     "glob": glob,
     "regexp": _regexp,
 }

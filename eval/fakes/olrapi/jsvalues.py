@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from typing import Any
 
 
@@ -58,20 +59,20 @@ def _is_index(key: str) -> bool:
 
 def quote(text: str) -> str:
     """A JSON string; only what JavaScript escapes is escaped."""
-    plain = json.dumps(text, ensure_ascii=False).replace("\x7f", "\x7f")
+    plain = json.dumps(text, ensure_ascii=False)
     return "".join(f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char for char in plain)
 
 
 def number(value: float) -> str:
     """A number's JavaScript spelling: 2.5, 1, 1e+21, 1e-7."""
     if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
+        return str(int(Decimal(repr(value))))
     digits = repr(float(value))
     mantissa, mark, exponent = digits.partition("e")
     if not mark:
         return digits
     power = int(exponent)
-    if -7 <= power < 0:
+    if -7 < power < 0:
         sign, figures = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
         return f"{sign}0.{'0' * (-power - 1)}{figures.replace('.', '').removesuffix('0') or '0'}"
     return f"{mantissa.removesuffix('.0')}e{'+' if power > 0 else '-'}{abs(power)}"

@@ -13,11 +13,8 @@ text/calendar ics ifb
 text/jsx jsx
 text/tab-separated-values tsv
 text/vcard vcard
-text/x-org org
-text/x-python py
 application/json json map
 application/javascript js mjs
-application/node cjs
 application/xml xml xsl xsd rng
 application/pdf pdf
 application/zip zip
@@ -29,7 +26,29 @@ application/msword doc dot
 application/vnd.openxmlformats-officedocument.wordprocessingml.document docx
 application/vnd.openxmlformats-officedocument.spreadsheetml.sheet xlsx
 application/vnd.openxmlformats-officedocument.presentationml.presentation pptx
-application/octet-stream bin dms lrf mar so dist distz pkg bpk dump elc deploy exe dll deb dmg iso img msi msp msm buffer
+application/x-7z-compressed 7z
+application/vnd.rar rar
+application/x-tar tar
+application/vnd.ms-excel xls
+application/vnd.ms-powerpoint ppt
+application/vnd.oasis.opendocument.text odt
+application/x-tex tex
+application/toml toml
+application/ld+json jsonld
+application/geo+json geojson
+application/json5 json5
+application/manifest+json webmanifest
+application/x-sql sql
+application/wasm wasm
+application/vnd.lotus-organizer org
+text/mdx mdx
+text/x-markdown mkd
+text/vtt vtt
+text/x-c c h cpp
+image/vnd.adobe.photoshop psd
+video/3gpp 3gp 3gpp
+audio/x-aac aac
+font/otf otf
 image/png png
 image/jpeg jpeg jpg jpe
 image/gif gif
@@ -45,7 +64,6 @@ audio/mp4 m4a mp4a
 audio/ogg oga ogg spx opus
 audio/wave wav
 audio/x-flac flac
-audio/3gpp 3gpp
 video/mp4 mp4 mp4v mpg4
 video/ogg ogv
 video/webm webm

@@ -17,7 +17,8 @@ NOTE_JSON = "application/vnd.olrapi.note+json"
 _BLOCK = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 _INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
-_TAG = re.compile(r"(?<![^\s])#([^\s#.,;:!?'\"()\[\]{}<>|`^*+=@$%&\\~]*[^\W\d_/-][^\s#.,;:!?'\"()\[\]{}<>|`^*+=@$%&\\~]*)")
+_NO_TAG = r"\s#.,;:!?'\"()\[\]{}<>|`^*+=@$%&\\~"
+_TAG = re.compile(rf"(?<!\S)#([^{_NO_TAG}]*[^\W\d_/-][^{_NO_TAG}]*)")
 _WIKILINK = re.compile(r"\[\[([^\[\]|#^\n]+)[^\[\]\n]*\]\]")
 
 
@@ -66,7 +67,7 @@ def meta(text: str) -> Meta:
 
 def _yaml(block: str) -> dict[str, Any]:
     try:
-        value = yaml.load(block, _Loader)  # noqa: S506  _Loader is a SafeLoader
+        value = yaml.load(block, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     return {str(key): item for key, item in value.items()} if isinstance(value, dict) else {}

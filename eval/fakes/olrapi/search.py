@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fakes.olrapi import jsonlogic, jsvalues, notes
+from fakes.olrapi import bodies, jsonlogic, jsvalues, notes
 from fakes.olrapi.replies import Refusal, send_json
 from fakes.olrapi.vault_routes import Call
 
 JSONLOGIC = "application/vnd.olrapi.jsonlogic+json"
-DATAVIEW = "application/vnd.olrapi.dataview.dql+txt"
 NO_TYPE = Refusal(
     code=40011,
     text="Content-Type header required; this API accepts data in multiple content-types and you must indicate the "
@@ -27,7 +26,7 @@ async def by_jsonlogic(call: Call) -> None:
     kind = call.request.header("content-type")
     if not kind:
         raise NO_TYPE
-    if kind == DATAVIEW and call.dialect.hangs_on_errors:
+    if kind == bodies.DATAVIEW_TYPE and call.dialect.hangs_on_errors:
         raise _bad_query("Cannot read properties of undefined (reading 'tryQuery')")
     if kind != JSONLOGIC:
         raise BAD_TYPE

@@ -51,7 +51,7 @@ class Store:
                 return ""
             if os.path.isdir(place):
                 return "folder"
-            return "file" if os.path.isfile(place) else ""
+            return "file" if os.path.isfile(place) and not path.endswith("/") else ""
         except OSError:
             return ""
 
@@ -107,8 +107,14 @@ class Store:
     def rename(self, path: str, target: str) -> None:
         """Move a file. Raises Crash."""
         self.make_parent(target)
-        place = self.real(target)
-        _tried(lambda source: os.rename(source, place or ""), self.real(path), path, "rename")
+        place = self.real(target) or ""
+        _tried(lambda source: os.rename(source, place), self.real(path), path, "rename", place)
+
+    def copy(self, path: str, target: str) -> None:
+        """Copy a file. Raises Crash."""
+        self.make_parent(target)
+        place = self.real(target) or ""
+        _tried(lambda source: _write(place, _read(source)), self.real(path), path, "copyfile", place)
 
     def listing(self, folder: str) -> list[str]:
         """Names right below a folder ("" the vault), folders with a trailing slash and only when a file is below."""
@@ -171,15 +177,18 @@ def _write(place: str, data: bytes) -> None:
         file.write(data)
 
 
-def _tried(action: Callable[[str], T], place: str | None, path: str, call: str) -> T:
+def _tried(action: Callable[[str], T], place: str | None, path: str, call: str, target: str = "") -> T:
     """Run a file operation; an error becomes the message Node gives it."""
     if place is None:
         raise Crash(f"EACCES: permission denied, {call} '{path}'")
     try:
         return action(place)
     except ValueError as error:
-        raise Crash("The argument 'path' must be a string, Uint8Array, or URL without null bytes.") from error
+        shown = place.replace("\0", "\\x00")
+        text = "The argument 'path' must be a string, Uint8Array, or URL without null bytes."
+        raise Crash(f"{text} Received '{shown}'") from error
     except OSError as error:
         name = errno.errorcode.get(error.errno or 0, "EIO")
         text = _TEXTS.get(error.errno or 0, "i/o error")
-        raise Crash(f"{name}: {text}, {call} '{place}'") from error
+        tail = f" -> '{target}'" if target else ""
+        raise Crash(f"{name}: {text}, {call} '{place}'{tail}") from error

@@ -112,6 +112,22 @@ def _check_write(call: Call, kind: str, target: str, by_header: bool) -> None:
     raise NOT_HERE
 
 
+def refuse_patch(call: Call, found: paths.Resolved | None, segments: list[str]) -> None:
+    """PATCH of a part that the path names, in 5.x; returns when the path names a whole file."""
+    if found is None and any(segment in paths.TARGETS for segment in segments):
+        raise Refusal(404)
+    version = call.request.headers.get("markdown-patch-version", "2")
+    if found is None or not found.has_target:
+        if version not in ("1", "2") and segments[-1]:
+            raise BAD_VERSION
+        return
+    if version not in ("1", "2"):
+        raise BAD_VERSION
+    if _has_headers(call):
+        raise Refusal(code=42200, text=call.dialect.conflicting_target)
+    raise NOT_HERE
+
+
 def _decoded(call: Call) -> str:
     """The Target header, percent-decoded. Raises Refusal."""
     try:

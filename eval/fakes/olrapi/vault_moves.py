@@ -73,22 +73,20 @@ def _check(call: Call, verb: str, path: str, target: str) -> None:
 def _do(call: Call, verb: str, path: str, target: str) -> None:
     if call.store.exists(target):
         call.store.remove(target)
-    call.store.make_parent(target)
-    if verb == "move":
-        call.store.rename(path, target)
-    else:
-        call.store.create(target, call.store.read(path))
+    (call.store.rename if verb == "move" else call.store.copy)(path, target)
 
 
 async def patch(call: Call) -> None:
     """Refuse a PATCH as the plugin would, and with 501 where it would work."""
-    path = paths.whole_file(call.segments)
+    segments = call.segments
+    if call.dialect.decodes_segments:
+        targets.refuse_patch(call, paths.resolve(segments, call.store), segments)
+    path = paths.whole_file(segments)
     if path is None:
         raise NOT_FOUND
     if not path or path.endswith("/"):
         raise ONLY_FILES
-    modern = call.dialect.decodes_segments
-    if modern:
+    if call.dialect.decodes_segments:
         if call.request.header("markdown-patch-version") != "1":
             raise targets.NOT_HERE
         call.answer.headers["deprecation"] = targets.SUNSET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fakes.olrapi import bodies, mimes, notes, paths, targets
 from fakes.olrapi.dialects import Dialect
@@ -50,24 +51,27 @@ async def get(call: Call) -> None:
     segments = call.segments
     whole = paths.whole_file(segments)
     path = None if whole is None else whole.removesuffix("/")
+    found = None
     if path is None or not path or call.store.kind(path) != "file":
-        if path is not None and (listing := call.store.listing(path)) or path == "":
-            send_json(call.answer, {"files": listing})
+        names = [] if path is None else call.store.listing(path)
+        if names or path == "":
+            send_json(call.answer, {"files": names})
             return
         found = paths.resolve(segments, call.store)
         if found is None or not found.has_target:
             raise NOT_FOUND
-        targets.read(call, found)
-        return
+        path = found.path
     data = call.store.read(path)
     name = paths.encode_uri(path).replace(",", "%2C", 1)
     call.answer.headers["content-disposition"] = f'attachment; filename="{name}"'
     set_type(call.answer, mimes.lookup(path))
-    accept = call.request.header("accept")
-    if accept == notes.NOTE_JSON:
+    if call.request.header("accept") == notes.NOTE_JSON:
         _note_json(call, path)
         return
-    targets.read_by_headers(call)
+    if found is None:
+        targets.read_by_headers(call)
+    else:
+        targets.read(call, found)
     call.answer.body = data
 
 
@@ -122,7 +126,7 @@ async def post(call: Call) -> None:
     newline = "" if before.endswith("\n") or not known else "\n"
     await call.race.pause("POST", path)
     if not call.phantom:
-        await _store(call, path, (before + newline + call.body).encode("utf-8", "replace"), known)
+        await _store(call, path, bodies.as_utf8(before + newline + call.body), known)
     raise NO_CONTENT
 
 
@@ -163,5 +167,4 @@ async def delete(call: Call) -> None:
 
 def _permanent(request: Request) -> bool:
     """Whether the query says permanent=true, once."""
-    values = [pair.partition("=")[2] for pair in request.query.split("&") if pair.partition("=")[0] == "permanent"]
-    return values == ["true"]
+    return [value for name, value in parse_qsl(request.query, True) if name == "permanent"] == ["true"]
