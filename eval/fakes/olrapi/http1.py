@@ -87,6 +87,8 @@ async def read_head(reader: asyncio.StreamReader) -> Request | None:
     words = lines[0].split(" ")
     if len(words) != 3 or words[0] not in METHODS or words[2] not in ("HTTP/1.1", "HTTP/1.0"):
         raise BadRequest
+    if not words[1] or not all("!" <= char <= "~" for char in words[1]):
+        raise BadRequest
     request = Request(words[0], words[1], _headers(lines[1:]), head_size=len(raw))
     _check(request, words[2])
     return request

@@ -53,6 +53,7 @@ class Graph:
     backlinks: dict[str, list[str]]
 
 
+@lru_cache(maxsize=20_000)
 def meta(text: str) -> Meta:
     """Frontmatter ({} when it does not parse), tags without their hash, and wikilink targets, each once."""
     match = _BLOCK.match(text)
@@ -73,30 +74,33 @@ def _yaml(block: str) -> dict[str, Any]:
     return {str(key): item for key, item in value.items()} if isinstance(value, dict) else {}
 
 
-@lru_cache(maxsize=20_000)
-def _cached(place: str, mtime_ns: int, size: int) -> tuple[str, Meta]:
-    with open(place, "rb") as file:
-        text = file.read().decode("utf-8", "replace")
-    return text, meta(text) if place.endswith(".md") else Meta({}, (), ())
+def _facts(store: Store, path: str) -> tuple[str, Meta]:
+    """A file's text and its facts; a file that is no note has none."""
+    text = store.read(path).decode("utf-8", "replace")
+    return text, meta(text) if path.endswith(".md") else Meta({}, (), ())
 
 
 def describe(
     store: Store, path: str, link_fields: tuple[str, ...], content: bool = True, graph: Graph | None = None
 ) -> dict[str, Any]:
     """The note+json object; times in milliseconds, size in bytes. `graph` is `link_graph` computed before."""
-    place = store.real(path) or ""
-    stat = os.stat(place)
-    text, facts = _cached(place, stat.st_mtime_ns, stat.st_size)
+    text, facts = _facts(store, path)
     found: dict[str, Any] = {
         "tags": list(facts.tags),
         "frontmatter": dict(facts.frontmatter),
-        "stat": {"ctime": stat.st_ctime_ns // 10**6, "mtime": stat.st_mtime_ns // 10**6, "size": stat.st_size},
-        "path": path,
+        **outline(store, path),
         "content": text if content else "",
     }
     if link_fields:
         _add_links(found, store, path, facts, link_fields, graph)
     return found
+
+
+def outline(store: Store, path: str) -> dict[str, Any]:
+    """What is known of a note without opening it: times in milliseconds, size in bytes, path."""
+    stat = os.stat(store.real(path) or "")
+    times = {"ctime": stat.st_ctime_ns // 10**6, "mtime": stat.st_mtime_ns // 10**6}
+    return {"stat": {**times, "size": stat.st_size}, "path": path}
 
 
 def _add_links(
@@ -120,10 +124,7 @@ def link_graph(store: Store) -> Graph:
         graph.names.setdefault(path.rpartition("/")[2].removesuffix(".md"), path)
     graph.names.update((path.removesuffix(".md"), path) for path in paths)
     for path in paths:
-        place = store.real(path) or ""
-        stat = os.stat(place)
-        _, facts = _cached(place, stat.st_mtime_ns, stat.st_size)
-        targets = dict.fromkeys(graph.names.get(link.removesuffix(".md"), "") for link in facts.links)
+        targets = dict.fromkeys(graph.names.get(link.removesuffix(".md"), "") for link in _facts(store, path)[1].links)
         for target in targets:
             if target:
                 graph.backlinks.setdefault(target, []).append(path)

@@ -90,6 +90,10 @@ async def patch(call: Call) -> None:
         if call.request.header("markdown-patch-version") != "1":
             raise targets.NOT_HERE
         call.answer.headers["deprecation"] = targets.SUNSET
+    try:
+        paths.decode(call.request.header("target"))
+    except ValueError as error:
+        raise Crash("URI malformed") from error
     if call.dialect.hangs_on_errors and call.store.in_index(path) != "file":
         raise NOT_FOUND
     kind, operation = call.request.header("target-type"), call.request.header("operation")
