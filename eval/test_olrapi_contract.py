@@ -48,7 +48,7 @@ def as_bytes(value: Any) -> bytes:
 
 def header_bytes(value: Any) -> bytes:
     """A recorded header value: raw Latin-1 where the record says so, else UTF-8."""
-    return value["latin1"].encode("latin-1") if isinstance(value, dict) else value.encode()
+    return str(value["latin1"]).encode("latin-1") if isinstance(value, dict) else str(value).encode()
 
 
 def ask(port: int, request: Case, seconds: float = ANSWER_SECONDS) -> bytes | None:

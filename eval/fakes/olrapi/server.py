@@ -61,7 +61,7 @@ class Olrapi:
     def stop(self) -> None:
         """Close every connection and end the thread."""
         if self._loop.is_running():
-            self._call(self._close(drop=True))
+            self._call(self._close())
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -117,16 +117,15 @@ class Olrapi:
     async def _follow_refusals(self) -> None:
         refusing = bool(self.faults.active("refuse"))
         if refusing and self._listener is not None:
-            await self._close(drop=True)
+            await self._close()
         elif not refusing and self._listener is None:
             await self._listen()
 
-    async def _close(self, drop: bool) -> None:
+    async def _close(self) -> None:
         if self._listener is not None:
             self._listener.close()
             self._listener = None
-        if drop:
-            await self._drop()
+        await self._drop()
 
     async def _drop(self) -> None:
         for task in list(self._tasks):

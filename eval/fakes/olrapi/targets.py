@@ -74,14 +74,14 @@ def read_by_headers(call: Call) -> None:
     raise NOT_HERE if _decoded(call) else NO_TARGET
 
 
-def write(call: Call, found: paths.Resolved, operation: str) -> None:
+def write(call: Call, found: paths.Resolved) -> None:
     """PUT or POST to a part that the path names. Always raises Refusal."""
     if _has_headers(call):
         raise Refusal(code=42200, text=call.dialect.conflicting_target)
     _check_write(call, found.target_type, found.target, by_header=False)
 
 
-def write_by_headers(call: Call, path: str, operation: str) -> None:
+def write_by_headers(call: Call) -> None:
     """PUT or POST to a part that headers name; returns when none is named, else raises Refusal."""
     if not _has_headers(call):
         return

@@ -86,18 +86,18 @@ def _note_json(call: Call, path: str) -> None:
     send_text(call.answer, notes.as_json(value))
 
 
-def _file_to_write(call: Call, operation: str) -> str:
+def _file_to_write(call: Call) -> str:
     """The path of the whole file a PUT or POST means. Raises Refusal for targets inside a note and for folders."""
     segments = call.segments
     found = paths.resolve(segments, call.store)
     if found is None and any(segment in paths.TARGETS for segment in segments):
         raise NOT_FOUND
     if found is not None and found.has_target:
-        targets.write(call, found, operation)
+        targets.write(call, found)
     path = paths.whole_file(segments)
     if path is None:
         raise NOT_FOUND
-    targets.write_by_headers(call, path, operation)
+    targets.write_by_headers(call)
     if not path or path.endswith("/"):
         raise ONLY_FILES
     return path
@@ -105,7 +105,7 @@ def _file_to_write(call: Call, operation: str) -> str:
 
 async def put(call: Call) -> None:
     """Write a whole file; conditions in the headers are not looked at."""
-    path = _file_to_write(call, "replace")
+    path = _file_to_write(call)
     if call.phantom:
         raise NO_CONTENT
     call.store.make_parent(path)
@@ -117,7 +117,7 @@ async def put(call: Call) -> None:
 
 async def post(call: Call) -> None:
     """Append to a note: read, the gap, write. A note that the index does not know counts as new."""
-    path = _file_to_write(call, "append")
+    path = _file_to_write(call)
     if not isinstance(call.body, str):
         raise NEEDS_TEXT
     call.store.make_parent(path)
