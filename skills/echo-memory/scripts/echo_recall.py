@@ -131,8 +131,9 @@ def _building(ctx: OpContext) -> Dict[str, Any]:
 def _blind_spots(ctx: OpContext) -> List[str]:
     """An unreadable place is not an empty one: say what could not be looked at."""
     unread = [path for path in ctx.catalog.problems() if (record := ctx.catalog.record(path)) and not record.version]
+    unread = sorted({*unread, *ctx.feed.missed()})
     blind = []
-    for why, places in (("not searched, since it cannot be read", [*ctx.catalog.unreadable(), *sorted(unread)]),
+    for why, places in (("not searched, since it cannot be read", [*ctx.catalog.unreadable(), *unread]),
                         ("searched only in its first part, since it is very long", ctx.feed.search.cut())):
         if places:
             blind.append(f"{why}: {', '.join(places[:3])}" + (" and more" if places[3:] else ""))

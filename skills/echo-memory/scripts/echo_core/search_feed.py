@@ -4,7 +4,6 @@ The server listens from the start; the command line reads the notes only when a 
 """
 from __future__ import annotations
 
-import contextlib
 import threading
 from typing import TYPE_CHECKING, Callable, Dict, List, Optional
 
@@ -32,6 +31,7 @@ class SearchFeed:
         self._vault = vault
         self._lock = threading.RLock()
         self._versions: Dict[str, str] = {}
+        self._missed: List[str] = []
         self._listening = False
         self._generation = -1
 
@@ -59,6 +59,10 @@ class SearchFeed:
                 self._read_missing()
                 self._generation = generation
             return self.search
+
+    def missed(self) -> List[str]:
+        """Notes that are known but could not be read when they were to be indexed."""
+        return [path for path in self._missed if path not in self._versions]
 
     def coverage(self) -> float:
         """Share, 0 to 1, of the catalog's notes that can be found now."""
@@ -96,6 +100,9 @@ class SearchFeed:
             self._read_each([path for path in stale if self._versions.get(path) != records[path].version])
 
     def _read_each(self, paths: List[str]) -> None:
+        self._missed = []
         for path in paths:
-            with contextlib.suppress(EchoError):  # the catalog names it among its problems
+            try:
                 self._put(path, decode(self._vault.read(path))[0])
+            except EchoError:  # recall names it
+                self._missed.append(path)
