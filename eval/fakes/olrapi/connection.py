@@ -101,9 +101,9 @@ async def _broken(
 
 
 async def _send(writer: asyncio.StreamWriter, request: Request, answer: Answer, entry: Entry) -> bool:
+    entry.status = answer.status
     writer.write(wire(answer, request.keep_alive, request.method == "HEAD"))
     await writer.drain()
-    entry.status = answer.status
     return request.keep_alive
 
 
