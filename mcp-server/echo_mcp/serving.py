@@ -6,7 +6,6 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from types import FrameType
 
 import uvicorn
 
@@ -52,9 +51,10 @@ class _Server(uvicorn.Server):
                 signal.signal(sig, self.handle_exit)
         yield
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Not in `handle_exit`: a signal handler may interrupt a log line half written, and must not write another.
         self._on_stop()
-        super().handle_exit(sig, frame)
+        await super().shutdown(sockets)
 
 
 def serve(app: App, bound: socket.socket, on_start: Callable[[], None], on_stop: Callable[[], None]) -> None:
