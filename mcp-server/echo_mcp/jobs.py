@@ -66,11 +66,16 @@ class Repeated(threading.Thread):
 class Refresher:
     """Keeps what is derived from the notes fresh, so that calls need not walk the vault.
 
-    refresh: brings catalog and search index up to the vault, raises the vault's errors. count: number of findings.
+    refresh: brings the catalog up to the vault and says whether anything changed. index: brings the search index up
+    to the catalog. Both raise the vault's errors. count: number of findings.
     """
 
-    def __init__(self, refresh: Callable[[], bool], count: Callable[[], int], health: Health, ttl_s: float) -> None:
+    def __init__(
+        self, refresh: Callable[[], bool], index: Callable[[], None], count: Callable[[], int], health: Health,
+        ttl_s: float,
+    ) -> None:
         self._refresh = refresh
+        self._index = index
         self._count = count
         self._health = health
         self._tried = threading.Event()
@@ -103,15 +108,16 @@ class Refresher:
     def _run(self) -> None:
         try:
             self._changed = self._refresh() or self._changed
+            self._failure = None
+            self._tried.set()  # calls go on from here; recall says how much it can search already
+            self._index()
         except EchoError as failure:
             self._failure = failure
             self._tried.set()
             logs.event("refresh-failed", logging.WARNING, code=failure.code)
             return
         first = not self._health.index_ready
-        self._failure = None
         self._health.refreshed()
-        self._tried.set()
         if first:
             logs.event("index-ready")
         if self._changed and (not self._counted or time.monotonic() - self._counted > LINT_S):

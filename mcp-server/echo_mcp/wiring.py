@@ -82,7 +82,9 @@ class Background:
         self._ctx = ctx
         self._folder = settings.vault
         self._stop = threading.Event()
-        self.refresher = jobs.Refresher(lambda: _refresh(ctx), lambda: _findings(ctx), health, settings.index_ttl_s)
+        self.refresher = jobs.Refresher(
+            lambda: _refresh(ctx), lambda: _index(ctx), lambda: _findings(ctx), health, settings.index_ttl_s,
+        )
         self._flusher = jobs.flusher(ctx, health)
         self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health, self._vault_answers)
 
@@ -167,11 +169,15 @@ def queue(settings: Settings, retry: str, drop: str) -> dict[str, Any]:
 
 
 def _refresh(ctx: OpContext) -> bool:
-    """Bring catalog and search index up to the vault; whether anything changed."""
+    """Bring the catalog up to the vault; whether anything changed."""
     ctx.feed.listen()
     changes = ctx.catalog.refresh()
-    ctx.feed.catch_up()
     return bool(changes.added or changes.changed or changes.removed)
+
+
+def _index(ctx: OpContext) -> None:
+    """Bring the search index up to the catalog."""
+    ctx.feed.catch_up()
 
 
 def _findings(ctx: OpContext) -> int:

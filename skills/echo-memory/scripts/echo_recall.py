@@ -123,7 +123,7 @@ def _nothing(kinds: Sequence[str], since: str, until: str, searched: int) -> str
 
 def _building(ctx: OpContext) -> Dict[str, Any]:
     """`index: building` and the share that is searchable, while the vault is read for the first time."""
-    if ctx.catalog.refreshes():
+    if ctx.catalog.refreshes() and not ctx.feed.building():
         return {}
     return {"index": "building", "coverage": round(ctx.feed.coverage(), 2)}
 
