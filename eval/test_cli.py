@@ -179,7 +179,11 @@ def test_a_near_miss_is_answered_with_the_real_name(cli: Cli) -> None:
 
 @pytest.mark.parametrize(("env", "variable"), [
     ({"ECHO_BASE": ""}, "ECHO_BASE"),
-    ({"ECHO_BASE": "http://127.0.0.1:27123"}, "ECHO_BASE"),
+    ({"ECHO_BASE": "http://127.0.0.1:99999", "ECHO_KEY": "k"}, "ECHO_BASE"),
+    ({"ECHO_BASE": "http://127.0.0.1:27123"}, "ECHO_KEY"),
+    ({"ECHO_BASE": "https://127.0.0.1:27124", "ECHO_KEY": "k", "ECHO_CA_FILE": "absent.pem"}, "ECHO_CA_FILE"),
+    ({"ECHO_KEY_FILE": "absent"}, "ECHO_KEY_FILE"),
+    ({"ECHO_TIMEOUT": "0"}, "ECHO_TIMEOUT"),
     ({"ECHO_BASE": "ftp://host/vault"}, "ECHO_BASE"),
     ({"ECHO_KEY": "k"}, "ECHO_KEY"),
     ({"ECHO_LOCK_TTL": "soon"}, "ECHO_LOCK_TTL"),

@@ -6,16 +6,19 @@ know how to make one call.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from echo_core.vault.folder import LOCK_FILE
+from fakes.olrapi import Olrapi, Race
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from serverproc import TOKEN, Server, running_server
@@ -188,9 +191,9 @@ def live_by_mcp(server: Server, mode: str) -> None:
     asyncio.run(run())
 
 
-def live_by_command_line(vault: Path, state: Path) -> None:
+def live_by_command_line(vault: Path, state: Path, **place: str) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ECHO_", "PYTHON"))}
-    env = {**kept, "ECHO_BASE": str(vault), "ECHO_STATE_DIR": str(state), "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE}
+    env = {**kept, "ECHO_BASE": str(vault), "ECHO_STATE_DIR": str(state), "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE, **place}
 
     def call(tool: str, arguments: dict[str, Any]) -> Envelope:
         command = [sys.executable, "-S", str(SCRIPTS / "echo.py"), *VERBS[tool], "--json"]
@@ -213,39 +216,63 @@ def live_by_command_line(vault: Path, state: Path) -> None:
 
 
 def tree(vault: Path) -> dict[str, bytes]:
-    """Every file of a vault by its path; the kernel lock's empty file and an empty folder hold nothing."""
-    return {path.relative_to(vault).as_posix(): path.read_bytes() for path in sorted(vault.rglob("*"))
-            if path.is_file()}
+    """Every file of a vault by its path, without the folder's kernel lock; empty folders hold nothing."""
+    files = {path.relative_to(vault).as_posix(): path.read_bytes() for path in sorted(vault.rglob("*"))
+             if path.is_file()}
+    files.pop(LOCK_FILE, None)
+    return files
 
 
-@pytest.mark.timeout(180)
-def test_every_door_writes_the_same_bytes(tmp_path: Path) -> None:
-    """The same day by MCP of both eras, by REST and by the command line leaves four identical vaults."""
-    server_doors = {
-        "modern": lambda server: live_by_mcp(server, "2026-07-28"),
-        "legacy": lambda server: live_by_mcp(server, "legacy"),
-        "rest": live_by_rest,
-    }
-    trees = {}
-    for name, door in server_doors.items():
-        folder = tmp_path / name
-        folder.mkdir()
-        bootstrap(folder / "vault")
-        with running_server(folder, ECHO_CLOCK=CLOCK, ECHO_TZ=ZONE) as server:
-            door(server)
-        trees[name] = tree(folder / "vault")
-    (tmp_path / "cli").mkdir()
-    live_by_command_line(tmp_path / "cli/vault", tmp_path / "cli/state")
-    trees["cli"] = tree(tmp_path / "cli/vault")
-    for name in ("legacy", "rest", "cli"):
-        assert sorted(trees[name]) == sorted(trees["modern"])
-        for path, data in trees["modern"].items():
-            assert trees[name][path] == data, f"{name}: {path}"
+@contextlib.contextmanager
+def on_folder(vault: Path) -> Iterator[dict[str, str]]:
+    """The vault as a folder; yields the variables that name it."""
+    yield {"ECHO_BASE": str(vault)}
 
 
-def bootstrap(vault: Path) -> None:
-    env = {**os.environ, "ECHO_BASE": str(vault), "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE,
-           "ECHO_STATE_DIR": str(vault.parent / "bootstrap-state")}
+@contextlib.contextmanager
+def on_rest(vault: Path) -> Iterator[dict[str, str]]:
+    """The same vault behind Obsidian's REST API, racy and with a wide gap in each write."""
+    vault.mkdir(exist_ok=True)
+    with Olrapi(str(vault), key="canary-key-93b1c0", race=Race(seconds=0.001)) as api:
+        yield {"ECHO_BASE": api.url, "ECHO_KEY": "canary-key-93b1c0"}
+
+
+DOORS: dict[str, Callable[[Server], None]] = {
+    "modern": lambda server: live_by_mcp(server, "2026-07-28"),
+    "legacy": lambda server: live_by_mcp(server, "legacy"),
+    "rest": live_by_rest,
+}
+
+
+def lived(folder: Path, door: str, backend: Callable[[Path], Any]) -> dict[str, bytes]:
+    """Live the day in a new vault by one door; returns the vault's files."""
+    folder.mkdir()
+    vault = folder / "vault"
+    with backend(vault) as place:
+        if door == "cli":
+            live_by_command_line(vault, folder / "state", **place)
+        else:
+            bootstrap(vault, **place)
+            with running_server(folder, ECHO_CLOCK=CLOCK, ECHO_TZ=ZONE, **place) as server:
+                DOORS[door](server)
+    return tree(vault)
+
+
+@pytest.mark.timeout(240)
+def test_every_door_and_backend_writes_the_same_bytes(tmp_path: Path) -> None:
+    """The same day by MCP of both eras, by REST and by the command line, on a folder and behind Obsidian's API."""
+    expected = lived(tmp_path / "modern", "modern", on_folder)
+    others = {door: lived(tmp_path / door, door, on_folder) for door in ("legacy", "rest", "cli")}
+    others.update({f"{door} on the API": lived(tmp_path / f"{door}-api", door, on_rest)
+                   for door in ("modern", "rest", "cli")})
+    for name, files in others.items():
+        assert sorted(files) == sorted(expected), name
+        for path, data in expected.items():
+            assert files[path] == data, f"{name}: {path}"
+
+
+def bootstrap(vault: Path, **place: str) -> None:
+    env = {**os.environ, "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE, "ECHO_STATE_DIR": str(vault.parent / "bootstrap-state")}
     env.pop("ECHO_KEY", None)
-    subprocess.run([sys.executable, str(SCRIPTS / "echo.py"), "bootstrap", "--json"], env=env, check=True,
+    subprocess.run([sys.executable, str(SCRIPTS / "echo.py"), "bootstrap", "--json"], env={**env, **place}, check=True,
                    capture_output=True)

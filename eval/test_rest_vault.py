@@ -148,8 +148,9 @@ def test_a_known_note_that_answers_404_is_not_created(newest):
 
 
 def test_a_note_that_only_the_index_knows_is_not_created_either(tmp_path):
-    """The hook `known` counts as much as the last walk."""
-    with serving(tmp_path, timeout_s=0.5, known=lambda path: path == "b.md") as served:
+    """What `expect` was told counts as much as the last walk."""
+    with serving(tmp_path, timeout_s=0.5) as served:
+        served.vault.expect(lambda path: path == "b.md")
         (served.folder / "b.md").write_bytes(b"old\n")
         served.api.faults.add("cold")
         with pytest.raises(VaultUnreachable):

@@ -1,6 +1,7 @@
 """The environment is checked once, whole, and no message repeats a value (spec 4.2; fault SC-07)."""
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from echo_mcp.settings import EXAMPLE_TOKENS, SETTINGS, Settings, SettingsFault, load
+from echo_place import Place
 from serverproc import TOKEN, environment
 
 CANARY = "canary4711"
@@ -32,7 +34,7 @@ def test_the_smallest_environment_serves_with_the_documented_defaults(tmp_path: 
     """Vault and token are all that has to be named."""
     found = load(good(tmp_path))
     assert found == Settings(
-        vault=str(tmp_path / "vault"), state_dir=str(tmp_path / "state"), token=TOKEN, clock=found.clock
+        place=Place(str(tmp_path / "vault")), state_dir=str(tmp_path / "state"), token=TOKEN, clock=found.clock
     )
 
 
@@ -48,7 +50,7 @@ def test_a_token_is_never_shown() -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("ECHO_BASE", ""), ("ECHO_BASE", "   "), ("ECHO_BASE", f"/{CANARY}\n"), ("ECHO_BASE", f"http://{CANARY}:27123"),
+    ("ECHO_BASE", ""), ("ECHO_BASE", "   "), ("ECHO_BASE", f"/{CANARY}\n"), ("ECHO_BASE", f"http://{CANARY}:99999"),
     ("ECHO_BASE", f"https://u:{CANARY}@host/path"), ("ECHO_BASE", f"ftp://{CANARY}"),
     ("ECHO_BASE", f"file://{CANARY}/vault"), ("ECHO_KEY", CANARY), ("ECHO_OWNER", f" {CANARY}"),
     ("ECHO_OWNER", f"{CANARY}\x1b[31m"), ("ECHO_MCP_TOKEN", ""), ("ECHO_MCP_TOKEN", CANARY),
@@ -109,7 +111,24 @@ def test_stdio_and_run_need_less(tmp_path: Path) -> None:
     assert faults(no_token)
     assert not faults(no_token, http=False)
     bare = load({"ECHO_STATE_DIR": str(tmp_path)}, embedded=True)
-    assert (bare.vault, bare.token) == (str(tmp_path / "vault"), "")
+    assert (bare.place.folder, bare.token) == (str(tmp_path / "vault"), "")
+
+
+def test_a_vault_behind_an_address_needs_its_key(tmp_path: Path) -> None:
+    """From the variable or from a mounted file, and never shown."""
+    address = good(tmp_path, ECHO_BASE="https://127.0.0.1:27124/")
+    assert faults(address)[0].startswith("ECHO_KEY ")
+    place = load({**address, "ECHO_KEY": CANARY, "ECHO_TIMEOUT": "7"}).place
+    assert (place.name, place.folder, place.key, place.timeout_s) == ("https://127.0.0.1:27124", "", CANARY, 7)
+    assert CANARY not in repr(place)
+    (tmp_path / "key").write_text(CANARY + "\n")
+    assert load({**address, "ECHO_KEY_FILE": str(tmp_path / "key")}).place == dataclasses.replace(place, timeout_s=10)
+    for key in (f"{CANARY} x", f"{CANARY}ä"):
+        lines = faults({**address, "ECHO_KEY": key})
+        assert lines[0].startswith("ECHO_KEY ")
+        assert CANARY not in lines[0]
+    lines = faults({**address, "ECHO_KEY": CANARY, "ECHO_CA_FILE": str(tmp_path / "key")})
+    assert lines[0].startswith("ECHO_CA_FILE ")
 
 
 def test_the_state_folder_may_not_lie_in_the_vault(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def _welcome(found: settings.Settings, port: int) -> str:
         host = socket.gethostname()
     url = f"http://{host}:{port}"
     return (
-        f"ECHO serves the vault {found.vault}\n\n"
+        f"ECHO serves the vault {found.place.name}\n\n"
         "Register it in Claude Code with:\n\n"
         f'  claude mcp add --transport http echo {url}/mcp --header "Authorization: Bearer {found.token}"\n\n'
         f"REST: {url}/api/docs (same token). Stop with Ctrl+C.\n"

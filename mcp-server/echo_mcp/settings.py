@@ -5,6 +5,7 @@ line ever repeats a value, which may be a secret.
 """
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 import os
 import re
@@ -13,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from echo_config import vault_root
 from echo_core.clock import Clock
 from echo_core.errors import Misconfigured
+from echo_place import Place, place_of
 
 MIN_TOKEN = 32
 """Shortest bearer token in characters."""
@@ -50,8 +51,11 @@ class Setting:
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("ECHO_BASE", "", "text", "Folder of the vault, as a path or a file:// URL. Required."),
-    Setting("ECHO_KEY", "", "text", "Key of a vault behind HTTP; a folder has none, so it must be empty.", secret=True),
+    Setting("ECHO_BASE", "", "text", "The vault: a folder, as a path or a file:// URL, or the http(s):// address of "
+            "Obsidian's Local REST API. Required."),
+    Setting("ECHO_KEY", "", "text", "Key of the Local REST API; a folder has none, so it must be empty.", secret=True),
+    Setting("ECHO_CA_FILE", "", "text", "PEM file with the CA or the certificate of an https vault; empty means the "
+            "system's CAs."),
     Setting("ECHO_OWNER", "Operator", "text", "Name of the person whose memory this is, as notes say it."),
     Setting("ECHO_MCP_TOKEN", "", "token", f"Bearer token of every door, at least {MIN_TOKEN} characters. Required for "
             "HTTP.", secret=True),
@@ -95,9 +99,12 @@ class SettingsFault(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """The checked values. Folders are absolute; times are in seconds; `token` is empty only for stdio."""
+    """The checked values. Folders are absolute; times are in seconds; `token` is empty only for stdio.
 
-    vault: str
+    place: where the vault is.
+    """
+
+    place: Place
     state_dir: str
     clock: Clock
     token: str = field(repr=False, default="")
@@ -131,13 +138,13 @@ def load(environ: Mapping[str, str], *, http: bool = True, embedded: bool = Fals
     """
     reader = _Reader(environ)
     state_dir = reader.folder("ECHO_STATE_DIR")
-    vault = _vault(reader, state_dir, embedded)
+    place = _vault(reader, state_dir, embedded)
     token = _token(reader) if http else ""
     if http and not token and not embedded and not reader.faulty("ECHO_MCP_TOKEN"):
         reader.fault("ECHO_MCP_TOKEN", f"is not set; set it to a random token of at least {MIN_TOKEN} characters")
     core_only, toolsets = _tools(reader)
     values: dict[str, Any] = {
-        "vault": vault, "state_dir": state_dir, "token": token, "core_only": core_only, "toolsets": toolsets,
+        "place": place, "state_dir": state_dir, "token": token, "core_only": core_only, "toolsets": toolsets,
         "clock": _clock(reader), "owner": reader.text("ECHO_OWNER"), "host": _host(reader),
         "port": reader.number("ECHO_MCP_PORT"), "index_ttl_s": reader.number("ECHO_MCP_INDEX_TTL"),
         "workers": reader.number("ECHO_WORKERS"), "timeout_s": reader.number("ECHO_TIMEOUT"),
@@ -149,6 +156,7 @@ def load(environ: Mapping[str, str], *, http: bool = True, embedded: bool = Fals
     }
     if reader.lines:
         raise SettingsFault(list(reader.lines.values()))
+    values["place"] = dataclasses.replace(place, timeout_s=values["timeout_s"])
     return Settings(**values)
 
 
@@ -220,23 +228,21 @@ class _Reader:
         return found
 
 
-def _vault(reader: _Reader, state_dir: str, embedded: bool) -> str:
-    """The vault's absolute folder; a fault when it is not named, is no folder name, or contains the state folder."""
-    base = reader.text("ECHO_BASE")
-    if reader.secret("ECHO_KEY"):
-        reader.fault("ECHO_KEY", "is set, but a folder has no key; unset it, or check ECHO_BASE")
-    if reader.faulty("ECHO_BASE"):
-        return ""
-    if not base and embedded:
-        return str(Path(state_dir) / "vault")
+def _vault(reader: _Reader, state_dir: str, embedded: bool) -> Place:
+    """Where the vault is; a fault when it is not named, cannot be used, or is a folder that holds the state folder."""
+    faults = len(reader.lines)
+    base, key, ca_file = reader.text("ECHO_BASE"), reader.secret("ECHO_KEY"), reader.text("ECHO_CA_FILE")
+    if len(reader.lines) > faults:
+        return Place("")
     try:
-        root = vault_root(base)
+        place = place_of(base or (str(Path(state_dir) / "vault") if embedded else ""), key, ca_file)
     except Misconfigured as failure:
-        reader.lines.setdefault("ECHO_BASE", f"{failure.message}. {failure.hint}")
-        return ""
-    if Path(state_dir) == Path(root) or Path(root) in Path(state_dir).parents:
+        reader.lines.setdefault(str(failure.data["variable"]), f"{failure.message}. {failure.hint}")
+        return Place("")
+    root = Path(place.folder)
+    if place.folder and (Path(state_dir) == root or root in Path(state_dir).parents):
         reader.fault("ECHO_STATE_DIR", "lies inside the vault; choose a folder outside it")
-    return root
+    return place
 
 
 def _token(reader: _Reader) -> str:

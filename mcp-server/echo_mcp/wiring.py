@@ -13,7 +13,7 @@ from typing import Any
 from echo_bootstrap import bootstrap_op
 from echo_config import build_context
 from echo_context import OpContext
-from echo_core.errors import EchoError
+from echo_core.errors import EchoError, VaultUnreachable
 from echo_core.lint import lint
 from echo_offline import queue_op, with_queue
 from echo_queue import WriteQueue
@@ -80,7 +80,7 @@ class Background:
 
     def __init__(self, ctx: OpContext, settings: Settings, health: Health) -> None:
         self._ctx = ctx
-        self._folder = settings.vault
+        self._folder = settings.place.folder
         self._stop = threading.Event()
         self.refresher = jobs.Refresher(
             lambda: _refresh(ctx), lambda: _index(ctx), lambda: _findings(ctx), health, settings.index_ttl_s,
@@ -93,7 +93,8 @@ class Background:
         self._probe.start()
         self.refresher.thread.start()
         self._flusher.start()
-        jobs.watch(self._folder, self._changed, self._stop)
+        if self._folder:
+            jobs.watch(self._folder, self._changed, self._stop)
 
     def _vault_answers(self) -> None:
         self.refresher.retry()
@@ -115,11 +116,12 @@ class Background:
 def build(settings: Settings) -> Parts:
     """A server that is ready to serve. The state folder exists; the vault is not touched."""
     ctx = build_context(
-        settings.vault, settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
+        "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
-        facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"),
+        facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"), backend=settings.place.open(),
+        trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
     )
-    with_queue(ctx, WriteQueue(settings.state_dir, settings.vault, "server"), settings.state_dir)
+    with_queue(ctx, WriteQueue(settings.state_dir, settings.place.name, "server"), settings.state_dir)
     health = Health()
     background = Background(ctx, settings, health)
     # Calls wait for the first reading at most as long as a call may take; later the threads above keep it fresh.
@@ -142,26 +144,36 @@ def build(settings: Settings) -> Parts:
 def embed(settings: Settings) -> Settings:
     """The settings with a token and a vault that exist: both are made in the state folder when they are missing.
 
-    Raises SettingsFault when the vault cannot be set up.
+    An API that does not answer yet is set up by nobody; the server says that it is not reachable. Raises SettingsFault
+    when the vault cannot be set up.
     """
-    ctx = build_context(settings.vault, settings.clock, settings.state_dir, owner=settings.owner, notify=logs.notice)
+    ctx = build_context("", settings.clock, settings.state_dir, owner=settings.owner, notify=logs.notice,
+                        backend=settings.place.open())
     try:
-        os.makedirs(settings.vault, exist_ok=True)
+        if settings.place.folder:
+            os.makedirs(settings.place.folder, exist_ok=True)
         bootstrap_op(ctx=ctx)
     except OSError as failure:
         why = os.strerror(failure.errno or 0)
         raise SettingsFault([f"The vault's folder cannot be made ({why}); check ECHO_BASE."]) from failure
     except EchoError as failure:
+        if isinstance(failure, VaultUnreachable) and not settings.place.folder:
+            logs.notice(f"the vault could not be set up: {failure.message}")
+            return _with_token(settings)
         raise SettingsFault([f"The vault cannot be set up: {failure.message}. {failure.hint}".strip()]) from failure
     finally:
         ctx.history.close()
+    return _with_token(settings)
+
+
+def _with_token(settings: Settings) -> Settings:
     return settings if settings.token else dataclasses.replace(settings, token=kept_token(settings.state_dir))
 
 
 def queue(settings: Settings, retry: str, drop: str) -> dict[str, Any]:
     """The server's waiting writes as an envelope. Raises NotFound for an id that is not there."""
-    ctx = build_context(settings.vault, settings.clock, settings.state_dir)
-    with_queue(ctx, WriteQueue(settings.state_dir, settings.vault, "server"), settings.state_dir)
+    ctx = build_context("", settings.clock, settings.state_dir, backend=settings.place.open())
+    with_queue(ctx, WriteQueue(settings.state_dir, settings.place.name, "server"), settings.state_dir)
     try:
         return queue_op(retry, drop, ctx=ctx)
     finally:

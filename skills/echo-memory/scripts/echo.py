@@ -153,7 +153,7 @@ def _called(call: Call, environ: Optional[Mapping[str, str]]) -> Dict[str, Any]:
 
     settings = echo_config.read_settings(environ)
     if call.tool.name == "bootstrap":
-        echo_config.make_vault_folder(settings.root)
+        echo_config.make_vault_folder(settings.place.folder)
     ctx = echo_offline.open_cli(settings)
     envelope = echo_offline.run(call.tool, call.arguments, ctx)
     if call.tool.name == "echo_load" and envelope.get("ok"):

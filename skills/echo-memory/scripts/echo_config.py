@@ -6,28 +6,26 @@ The server reads its own settings (`echo_mcp.settings`) and calls `build_context
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Mapping, Optional
-from urllib.parse import unquote, urlsplit
 
 from echo_context import OpContext, say_on_stderr
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
-from echo_core.errors import Misconfigured, NotFound
+from echo_core.errors import Misconfigured
 from echo_core.history import HistoryStore
 from echo_core.index_store import IndexStore
-from echo_core.kinds import ROUTES
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
-from echo_core.routing import RouteMap
+from echo_core.route_store import RouteStore
 from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
 from echo_core.vault.folder import FolderVault
 from echo_core.vault.journaled import JournaledVault
+from echo_place import DEFAULT_TIMEOUT_S, Place, place_of
 
 if TYPE_CHECKING:
     from echo_core.bm25 import Engine
@@ -35,64 +33,45 @@ if TYPE_CHECKING:
 
 DEFAULT_OWNER = "Operator"
 DEFAULT_LOCK_TTL_S = 30
+TRUST_S = 10.0
+"""How long a CLI call on an API takes index and route map for current."""
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 
 
 @dataclass(frozen=True)
 class CliSettings:
-    """What the environment says. root: absolute path of the vault's folder. state_dir: absolute path."""
+    """What the environment says. place: where the vault is. state_dir: absolute path."""
 
-    root: str
+    place: Place
     clock: Clock
     owner: str
     state_dir: str
     lock_ttl_s: int
     allow_secrets: bool
 
+    @property
+    def root(self) -> str:
+        """The vault's folder or address, which tells it from others."""
+        return self.place.name
+
 
 def read_settings(environ: Optional[Mapping[str, str]] = None) -> CliSettings:
     """The CLI's settings. environ: this process's by default. Raises Misconfigured naming variable and cure."""
     environ = os.environ if environ is None else environ
-    root = vault_root(environ.get("ECHO_BASE", ""))
-    if environ.get("ECHO_KEY", "").strip():
-        raise Misconfigured(
-            "ECHO_KEY is set, but ECHO_BASE is a folder, which has no key",
-            hint="Unset ECHO_KEY, or check that ECHO_BASE is what you meant.", variable="ECHO_KEY",
-        )
-    state_dir = _state_dir(environ, root)
-    _refuse_inside(state_dir, root)
+    place = place_of(environ.get("ECHO_BASE", ""), _key(environ), environ.get("ECHO_CA_FILE", "").strip(),
+                     _seconds(environ, "ECHO_TIMEOUT", DEFAULT_TIMEOUT_S, 600))
+    state_dir = _state_dir(environ, place)
+    if place.folder:
+        _refuse_inside(state_dir, place.folder)
     return CliSettings(
-        root=root,
+        place=place,
         clock=Clock(environ.get("ECHO_TZ", "").strip(), environ.get("ECHO_CLOCK", "").strip()),
         owner=environ.get("ECHO_OWNER", "").strip() or DEFAULT_OWNER,
         state_dir=state_dir,
-        lock_ttl_s=_lock_ttl(environ.get("ECHO_LOCK_TTL", "").strip()),
+        lock_ttl_s=_seconds(environ, "ECHO_LOCK_TTL", DEFAULT_LOCK_TTL_S, 3600),
         allow_secrets=_switch(environ, "ECHO_ALLOW_SECRETS"),
     )
-
-
-def vault_root(base: str) -> str:
-    """The absolute folder that `ECHO_BASE` names: a path or a file:// URL. Raises Misconfigured."""
-    base = base.strip()
-    if not base:
-        raise Misconfigured(
-            "ECHO_BASE is not set", hint="Set ECHO_BASE to the folder of your vault, for example ~/vault.",
-            variable="ECHO_BASE",
-        )
-    scheme = base.split("://", 1)[0].lower() if "://" in base else ""
-    if scheme in ("http", "https"):
-        raise Misconfigured(
-            "ECHO_BASE is an http(s) address; the Obsidian REST API is not in this version yet",
-            hint="Set ECHO_BASE to the folder of the vault, or to a file:// URL.", variable="ECHO_BASE",
-        )
-    if scheme not in ("", "file"):
-        raise Misconfigured(
-            "ECHO_BASE has an address scheme that is not known", hint="Use a path or a file:// URL.",
-            variable="ECHO_BASE",
-        )
-    path = _path_of_url(base) if scheme else os.path.expanduser(base)
-    return os.path.abspath(path)
 
 
 def open_context(environ: Optional[Mapping[str, str]] = None) -> OpContext:
@@ -102,10 +81,11 @@ def open_context(environ: Optional[Mapping[str, str]] = None) -> OpContext:
 
 def context_of(settings: CliSettings) -> OpContext:
     """The context that goes with settings; facts of the notes are cached between calls in the state folder."""
-    cache = os.path.join(settings.state_dir, f"catalog-{_identity(settings.root)}.sqlite3")
+    cache = os.path.join(settings.state_dir, f"catalog-{settings.place.identity}.sqlite3")
     return build_context(
-        settings.root, settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
-        allow_secrets=settings.allow_secrets, facts_cache=cache,
+        "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
+        allow_secrets=settings.allow_secrets, facts_cache=cache, backend=settings.place.open(),
+        trust_s=0.0 if settings.place.folder else TRUST_S,
     )
 
 
@@ -132,25 +112,35 @@ def build_context(
     wrap: Callable[[Vault], Vault] = lambda vault: vault,
     engine: Optional[Engine] = None,
     facts_cache: str = "",
+    trust_s: float = 0.0,
 ) -> OpContext:
     """One vault with everything derived from it.
 
     state_dir: holds the versions of replaced notes; made when first needed. holder: name in the advisory lock,
     by default this host and process. backend: another vault than the folder `vault_root`, for example a fake.
     wrap: puts further wrappers around the journaled vault. engine: recall's engine; by default the built-in one.
-    facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing.
+    facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing. trust_s: how long
+    index and route map count as current without asking the vault; 0 for a folder, where asking costs nothing.
     """
     history = HistoryStore(state_dir, clock)
-    vault = wrap(JournaledVault(backend or FolderVault(vault_root), history))
+    inner = backend or FolderVault(vault_root)
+    vault = wrap(JournaledVault(inner, history))
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
-    index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete)
+    index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete, trust_s)
+    inner.expect(lambda path: _is_indexed(path, index))
     feed = SearchFeed(lambda: _search_index(engine, clock), catalog, vault)
     return OpContext(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
-        routes=lambda: load_routes(vault), feed=feed, lock=lock, history=history, owner=owner,
+        routes=RouteStore(vault, trust_s).load, feed=feed, lock=lock, history=history, owner=owner,
         allow_secrets=allow_secrets, token_required=token_required, read_only=read_only, notify=notify,
     )
+
+
+def _is_indexed(path: str, index: IndexStore) -> bool:
+    """Whether the entity index, as far as it has been loaded, knows a note at `path`."""
+    known = index.known()
+    return known is not None and known.get(path) is not None
 
 
 def _search_index(engine: Optional[Engine], clock: Clock) -> SearchIndex:
@@ -160,38 +150,12 @@ def _search_index(engine: Optional[Engine], clock: Clock) -> SearchIndex:
     return SearchIndex(engine, clock.day)
 
 
-def load_routes(vault: Vault) -> RouteMap:
-    """The vault's route map, or the default one. Raises InvalidArgument when the file is broken."""
-    try:
-        return RouteMap.load(vault.read(ROUTES))
-    except NotFound:
-        return RouteMap.load(None)
-
-
-def _path_of_url(url: str) -> str:
-    """The path of a file:// URL; `file:///C:/x` and a host of localhost are understood."""
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost"):
-        raise Misconfigured(
-            "ECHO_BASE is a file:// URL of another host", hint="Write it as file:///folder.", variable="ECHO_BASE"
-        )
-    path = unquote(parts.path)
-    if os.name == "nt" and path[:1] == "/" and path[2:3] == ":":
-        return path[1:]
-    return path
-
-
-def _state_dir(environ: Mapping[str, str], root: str) -> str:
+def _state_dir(environ: Mapping[str, str], place: Place) -> str:
     """`ECHO_STATE_DIR`, one for each vault, or else this vault's own folder in the user's state folder."""
     named = environ.get("ECHO_STATE_DIR", "").strip()
     if named:
         return os.path.abspath(os.path.expanduser(named))
-    return str(_user_state(environ) / "echo-memory" / _identity(root))
-
-
-def _identity(root: str) -> str:
-    """What tells this vault's files from another vault's: 12 hex of the SHA-256 of its real path."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:12]
+    return str(_user_state(environ) / "echo-memory" / place.identity)
 
 
 def _refuse_inside(state_dir: str, root: str) -> None:
@@ -213,14 +177,29 @@ def _user_state(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))
 
 
-def _lock_ttl(text: str) -> int:
-    if not text:
-        return DEFAULT_LOCK_TTL_S
-    if not text.isdecimal() or not 1 <= int(text) <= 3600:
+def _key(environ: Mapping[str, str]) -> str:
+    """`ECHO_KEY`, or the content of the file that `ECHO_KEY_FILE` names."""
+    key, file_name = environ.get("ECHO_KEY", "").strip(), environ.get("ECHO_KEY_FILE", "").strip()
+    if not file_name:
+        return key
+    if key:
+        raise Misconfigured("ECHO_KEY and ECHO_KEY_FILE are both set", hint="Unset one of them.", variable="ECHO_KEY")
+    try:
+        return Path(file_name).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
         raise Misconfigured(
-            "ECHO_LOCK_TTL is not a number of seconds from 1 to 3600", hint="Unset it for 30 seconds.",
-            variable="ECHO_LOCK_TTL",
-        )
+            "ECHO_KEY_FILE names a file that cannot be read as text", hint="Check the path and its permissions.",
+            variable="ECHO_KEY_FILE",
+        ) from None
+
+
+def _seconds(environ: Mapping[str, str], name: str, default: int, most: int) -> int:
+    text = environ.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal() or not 1 <= int(text) <= most:
+        raise Misconfigured(f"{name} is not a number of seconds from 1 to {most}",
+                            hint=f"Unset it for {default} seconds.", variable=name)
     return int(text)
 
 

@@ -149,8 +149,11 @@ def index_notes(ctx: OpContext, paths: List[str], gone: Optional[List[str]] = No
 
 
 def _put_entry(ctx: OpContext, index: EntityIndex, path: str) -> None:
+    record = ctx.catalog.record(path)
     try:
-        found = facts(path, decode(ctx.vault.read(path))[0])
+        # Time 0 marks bytes that we have just written ourselves: behind an API another read is a round trip.
+        own = record is not None and record.mtime_ns == 0 and record.version
+        found = record.facts if record is not None and own else facts(path, decode(ctx.vault.read(path))[0])
     except NotFound:
         index.remove_path(path)
         return

@@ -109,6 +109,12 @@ class Vault:
         """Facts for `echo_health`: {"backend": "folder"|"rest"|..., ...}; nothing secret, no host path."""
         raise NotImplementedError
 
+    def expect(self, known: Callable[[str], bool]) -> None:
+        """Tell a backend that may hide files for a while how to ask whether somebody knows a note at a path.
+
+        What is known is not created anew just because it does not show. Most backends hide nothing.
+        """
+
     def note_context(self, tool: str, op_id: str) -> None:
         """Tell history-keeping wrappers which call of the current thread the next writes belong to."""
 

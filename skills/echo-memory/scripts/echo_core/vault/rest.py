@@ -34,12 +34,11 @@ _LOCKS = "_agent/locks"
 class RestVault(Vault):
     """A vault at `address`.
 
-    timeout_s: total time of one method. known: whether somebody (the entity index, say) knows a note at a path; the
-    notes of the last walk are known anyway. transport: the seam; by default the standard library's.
+    timeout_s: total time of one method. transport: the seam; by default the standard library's.
     """
 
     def __init__(self, address: Address, key: str, timeout_s: float = 10.0, ca_file: str = "",
-                 known: Callable[[str], bool] = lambda path: False, transport: Optional[Transport] = None) -> None:
+                 transport: Optional[Transport] = None) -> None:
         self._transport = transport or HttpTransport(address, ca_file)
         self._client = RestClient(self._transport, key)
         self._secure = address.scheme == "https"
@@ -49,7 +48,7 @@ class RestVault(Vault):
         self._writes = RestWrites(self._client, self._names)
         self._scan = RestScan(self._client, self._names, self._until)
         self._versions: Dict[str, object] = {}
-        self.known = known
+        self._known: Callable[[str], bool] = lambda path: False
 
     def read(self, path: str) -> bytes:
         path = check_path(path)
@@ -148,6 +147,10 @@ class RestVault(Vault):
         """See `rest_scan`: sizes and times are Obsidian's; a file that is no note has neither, both are 0."""
         return iter(self._scan.files())
 
+    def expect(self, known: Callable[[str], bool]) -> None:
+        """The notes of the last walk are known anyway."""
+        self._known = known
+
     def exclusive(self) -> AbstractContextManager[None]:
         return self._turn.held(self._timeout_s)
 
@@ -217,7 +220,7 @@ class RestVault(Vault):
         if others:
             raise conflict(path, "exists already in another spelling", "", others)
         listed = path in map(nfc, found.files) and path != besides
-        if listed or path in self._scan.notes or (is_note(path) and self.known(path)):
+        if listed or path in self._scan.notes or (is_note(path) and self._known(path)):
             self._hold(path, until)
 
     def _hold(self, path: str, until: float) -> None:
