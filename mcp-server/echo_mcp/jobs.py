@@ -92,6 +92,8 @@ class Refresher:
         """
         if self._health.index_ready:
             return
+        if timeout_s:
+            self.retry()  # an old failure says nothing about a vault that may be back
         if not self._tried.wait(timeout_s) and timeout_s:
             raise VaultUnreachable(
                 "the notes are still being read for the first time", hint="Try again in a few seconds.",
@@ -101,8 +103,10 @@ class Refresher:
             raise self._failure.with_traceback(None)
 
     def retry(self) -> None:
-        """The vault answers (again): read it now if the last time failed."""
+        """Read the notes now if the last try failed; who waits hears of this try and not of that one."""
         if self._failure is not None:
+            self._tried.clear()
+            self._failure = None
             self.thread.wake()
 
     def _run(self) -> None:
