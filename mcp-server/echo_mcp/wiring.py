@@ -16,6 +16,7 @@ from echo_context import OpContext
 from echo_core.errors import EchoError, VaultUnreachable
 from echo_core.lint import lint
 from echo_offline import queue_op, with_queue
+from echo_place import Place
 from echo_queue import WriteQueue
 
 from echo_mcp import __version__, follow, http, jobs, logs
@@ -30,6 +31,9 @@ from echo_mcp.toolsets.memory import MemoryToolset
 
 STOP_S = 8.5
 """Seconds from SIGTERM until running calls are left behind."""
+
+VAULT_SHARE = 0.85
+"""Share of a call's time that one request of the vault may take."""
 
 
 @dataclass
@@ -118,7 +122,7 @@ def build(settings: Settings) -> Parts:
     ctx = build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
-        facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"), backend=settings.place.open(),
+        facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"), backend=_patient(settings).open(),
         trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
     )
     with_queue(ctx, WriteQueue(settings.state_dir, settings.place.name, "server"), settings.state_dir)
@@ -139,6 +143,11 @@ def build(settings: Settings) -> Parts:
     for toolset in toolsets:
         toolset.register_tools(registry)
     return Parts(settings, ctx, registry, health, McpDoor(registry), toolsets, background)
+
+
+def _patient(settings: Settings) -> Place:
+    """The vault's place; an API gives up a little before the call does, so that a write can still be kept for later."""
+    return dataclasses.replace(settings.place, timeout_s=VAULT_SHARE * settings.timeout_s)
 
 
 def embed(settings: Settings) -> Settings:
