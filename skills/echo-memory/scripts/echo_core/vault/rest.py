@@ -11,11 +11,12 @@ import time
 from contextlib import AbstractContextManager
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from echo_core.errors import Conflict, InvalidPath, VaultAuth, VaultBadResponse, VaultUnreachable
+from echo_core.errors import Conflict, VaultAuth, VaultBadResponse
 from echo_core.paths import case_key, check_folder, check_path, is_inside, is_note, without_extension
 from echo_core.vault.base import Listing, Stat, Vault, version_of
 from echo_core.vault.refusals import conflict, missing
 from echo_core.vault.rest_address import Address, check_addressable
+from echo_core.vault.rest_claims import LOCKS, Claims
 from echo_core.vault.rest_client import RestClient
 from echo_core.vault.rest_landing import require_text
 from echo_core.vault.rest_paths import Spellings, nfc
@@ -24,11 +25,7 @@ from echo_core.vault.rest_transport import HttpTransport, Transport
 from echo_core.vault.rest_turn import turn_of
 from echo_core.vault.rest_write import RestWrites
 
-HOLD_S = 2.0
-"""How long a creation waits for a note that is known but answers 404: a loading Obsidian answers like that."""
-_PAUSE_S = 0.2
 _BATCH = 64
-_LOCKS = "_agent/locks"
 
 
 class RestVault(Vault):
@@ -48,7 +45,7 @@ class RestVault(Vault):
         self._writes = RestWrites(self._client, self._names)
         self._scan = RestScan(self._client, self._names, self._until)
         self._versions: Dict[str, object] = {}
-        self._known: Callable[[str], bool] = lambda path: False
+        self._claims = Claims(self._writes, self._names, self._scan)
 
     def read(self, path: str) -> bytes:
         path = check_path(path)
@@ -93,7 +90,7 @@ class RestVault(Vault):
             until = self._until()
             now = self._compared(path, until)
             if expected is None:
-                self._refuse_taken(path, now, until)
+                self._claims.refuse_taken(path, now, until)
             elif now != expected:
                 raise self._changed(path, now, until)
             self._writes.replace(path, data, expected, until)
@@ -125,7 +122,7 @@ class RestVault(Vault):
                 self._carry(source, aside, data, until)
                 self._carry(aside, target, data, until)
             else:
-                self._refuse_taken(target, self._compared(target, until), until, besides=source)
+                self._claims.refuse_taken(target, self._compared(target, until), until, besides=source)
                 self._carry(source, target, data, until)
 
     def list_folder(self, path: str) -> Listing:
@@ -149,7 +146,7 @@ class RestVault(Vault):
 
     def expect(self, known: Callable[[str], bool]) -> None:
         """The notes of the last walk are known anyway."""
-        self._known = known
+        self._claims.known = known
 
     def exclusive(self) -> AbstractContextManager[None]:
         return self._turn.held(self._timeout_s)
@@ -190,7 +187,7 @@ class RestVault(Vault):
     def _others(self, path: str, until: float) -> List[str]:
         """Files whose path differs only in case or normal form; nobody asks that of the lock's own files."""
         asked = self._names.spelled(path)
-        found = [] if is_inside(path, _LOCKS) else self._names.matches(path, until).files
+        found = [] if is_inside(path, LOCKS) else self._names.matches(path, until).files
         return [name for name in found if name != asked]
 
     def _spellings(self, path: str, until: float) -> Iterator[str]:
@@ -204,35 +201,6 @@ class RestVault(Vault):
         if now is None:
             return conflict(path, "is not there any more", "", self._others(path, until))
         return conflict(path, "is not what you read", version_of(now))
-
-    def _refuse_taken(self, path: str, now: Optional[bytes], until: float, besides: str = "") -> None:
-        """Raise unless a file can be created: the place is free, no other spelling of it is taken, none is hidden."""
-        if now is not None:
-            raise conflict(path, "is not what you read", version_of(now))
-        if is_inside(path, _LOCKS):
-            return
-        found = self._names.matches(path, until)
-        if found.below_file:
-            raise InvalidPath(f"{path} would lie below a file", field="path")
-        if path in map(nfc, found.folders):
-            raise conflict(path, "is taken by something that is no readable file")
-        others = [name for name in found.files if nfc(name) not in (besides, path)]
-        if others:
-            raise conflict(path, "exists already in another spelling", "", others)
-        listed = path in map(nfc, found.files) and path != besides
-        if listed or path in self._scan.notes or (is_note(path) and self._known(path)):
-            self._hold(path, until)
-
-    def _hold(self, path: str, until: float) -> None:
-        """A 404 is no licence to create what is known: look again for a while, then give up."""
-        end = time.monotonic() + min(HOLD_S, (until - time.monotonic()) / 2)
-        while time.monotonic() < end:
-            now = self._writes.look(path, until)
-            if now is not None:
-                raise conflict(path, "is not what you read", version_of(now))
-            time.sleep(_PAUSE_S)
-        raise VaultUnreachable(f"{path} is known, but the vault does not show it; Obsidian may still be loading",
-                               hint="Try again in half a minute.", reason="loading", path=path)
 
     def _is_respelled(self, source: str, target: str, data: bytes, until: float) -> bool:
         """Whether the vault takes both paths for one file, as file systems without case do."""
@@ -253,7 +221,7 @@ class RestVault(Vault):
     def _remove(self, path: str, until: float) -> None:
         self._writes.remove(path, until)
         self._scan.notes.discard(path)
-        if not is_inside(path, _LOCKS):
+        if not is_inside(path, LOCKS):
             self._names.gone(path)
 
     def _note(self, path: str) -> None:
