@@ -2,8 +2,8 @@
 
 The API has no compare-and-swap. So a write is: the file is read (that is the compare), PUT, read back; what stands
 there decides, not the status. Between the read and the PUT another program can slip in: the read-back notices when it
-overwrote us, not when we overwrote it. `exclusive` is a lock of this process alone; per API one thread writes at a
-time. Paths are written exactly as given or refused; only reads may guess another spelling.
+overwrote us, not when we overwrote it. `exclusive` is a lock of this user's ECHO processes on this host; per API
+one thread writes at a time. Paths are written exactly as given or refused; only reads may guess another spelling.
 """
 from __future__ import annotations
 
