@@ -3,7 +3,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ import pytest
 from echo_core.index import EntityIndex
 from fakes.forked import NOBODY, in_child
 from opsfixture import INSTANT, ZONE, call, get, make_ctx, put
-from serverproc import Server, running_server
+from serverproc import Server, environment, running_server
 from test_bad_input import CANARY, ENGINE, ENGINE_TEXT, LEAKS, PATCH, SESSION, cli, plain
 
 LOADED = (echo_admin, echo_check, echo_offline, echo_output)
@@ -322,3 +325,85 @@ def test_a_broken_file_of_echos_own_stops_no_conversation(tmp_path: Path, name: 
             assert plain(answer, tmp_path)["code"] in ("malformed-note", "invalid-target", "invalid-argument")
     after = (tmp_path / "vault" / name).read_bytes()
     assert after.startswith(data) or name.endswith((".json", "current-context.md", "inbox.md"))
+
+
+def test_an_empty_mount_point_is_not_taken_for_the_vault(tmp_path: Path) -> None:
+    """A vault whose notes are known is empty after a restart: writes are kept, and arrive when it is back."""
+    (tmp_path / "vault").mkdir()
+    with running_server(tmp_path) as server:
+        assert server.call("echo_capture", title="Engine", kind="concept", body="weaves")["ok"]
+    (tmp_path / "vault").rename(tmp_path / "away")
+    (tmp_path / "vault").mkdir()
+    with running_server(tmp_path, ready=False) as server:
+        assert server.call("echo_load")["code"] == "vault-unreachable"
+        assert server.call("echo_capture", title="buy milk")["queued"]
+    assert list((tmp_path / "vault").iterdir()) == []
+    code, envelope = cli(tmp_path, "capture", "from the shell")
+    assert (code, envelope["queued"]) == (0, True)
+    assert cli(tmp_path, "load")[1]["code"] == "vault-unreachable"
+    (tmp_path / "vault").rmdir()
+    (tmp_path / "away").rename(tmp_path / "vault")
+    assert cli(tmp_path, "load")[0] == 0
+    with running_server(tmp_path) as server:
+        inbox = tmp_path / "vault/inbox/captures/inbox.md"
+        end = time.monotonic() + 30
+        while "buy milk" not in inbox.read_text() and time.monotonic() < end:
+            time.sleep(0.1)
+        assert [inbox.read_text().count(text) for text in ("buy milk", "from the shell")] == [1, 1]
+
+
+def test_run_sets_up_no_new_vault_over_one_that_is_away(tmp_path: Path) -> None:
+    """`echo-mcp run` on an empty folder whose notes are known says so and stops."""
+    (tmp_path / "vault").mkdir()
+    with running_server(tmp_path) as server:
+        server.call("echo_capture", title="Engine", kind="concept", body="weaves")
+    (tmp_path / "vault").rename(tmp_path / "away")
+    env = environment(tmp_path / "vault", tmp_path / "state")
+    done = subprocess.run([sys.executable, "-m", "echo_mcp", "run"], env=env, capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 64
+    assert "ECHO_BASE" in done.stderr
+    assert not (tmp_path / "vault").exists()
+
+
+def test_the_trash_is_no_part_of_the_memory(tmp_path: Path) -> None:
+    """A note whose creation was undone is found by no name, linked by nobody, and no finding of lint."""
+    ctx = make_ctx(tmp_path)
+    made = call(ctx, "capture", title="Oops Thing", kind="concept", body="a slip of the tongue nobody meant to keep")
+    versions = call(ctx, "note_history", path=made["path"])["versions"]
+    absent = next(version["id"] for version in versions if version.get("absent"))
+    assert call(ctx, "restore_note", path=made["path"], version_id=absent, confirm=True)["action"] == "trashed"
+    ctx.catalog.refresh()
+    assert call(ctx, "resolve", mention="Oops Thing")["match"] is False
+    assert call(ctx, "append_note", path="Oops Thing", line="- x")["code"] == "not-found"
+    again = call(ctx, "capture", title="Oops Thing", kind="concept",
+                 body="a slip of the tongue nobody meant to keep")
+    assert (again["action"], "near_duplicates" in again) == ("created", False)
+    assert [row for row in cli(tmp_path, "lint")[1]["violations"] if "trash" in row["path"]] == []
+
+
+def test_a_broken_route_map_is_a_finding_and_stops_no_check(tmp_path: Path) -> None:
+    """Lint names it and goes on with the default routes."""
+    ctx = make_ctx(tmp_path)
+    call(ctx, "capture", title="Engine", kind="concept", body="see [[Nowhere At All]]")
+    put(tmp_path, "_agent/routing.json", "{{{")
+    code, envelope = cli(tmp_path, "lint")
+    assert code == 0
+    assert {"route-map-broken", "broken-link"} <= {row["check"] for row in envelope["violations"]}
+
+
+@pytest.mark.parametrize(("operation", "key", "content", "wanted"), [
+    ("append", "title", ["x"], "text"), ("append", "title", "x", "text"), ("replace", "status", ["a", "b"], "text"),
+    ("replace", "tags", "only", "list"),
+])
+def test_a_value_of_another_shape_is_refused(
+    tmp_path: Path, operation: str, key: str, content: Any, wanted: str
+) -> None:
+    """One value stays one value and a list stays a list; the answer names the wanted shape."""
+    ctx = make_ctx(tmp_path)
+    put(tmp_path, "n.md", "---\ntitle: N\nstatus: open\ntags: [a, b]\n---\n\n# N\n")
+    before = get(tmp_path, "n.md")
+    answer = call(ctx, "patch_note", path="n.md", operation=operation, target_type="frontmatter", target=key,
+                  content=content)
+    assert (answer["code"], answer["field"], answer["wanted"]) == ("invalid-argument", "content", wanted)
+    assert get(tmp_path, "n.md") == before

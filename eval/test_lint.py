@@ -39,7 +39,7 @@ def findings(
     if index:
         store.update(lambda current: None)
     before = vault.snapshot()
-    found = lint(catalog, vault, store, routes or RouteMap.load(None), CLOCK, only, fast)
+    found = lint(catalog, vault, store, lambda: routes or RouteMap.load(None), CLOCK, only, fast)
     assert vault.snapshot() == before
     assert all(set(row) == {"check", "path", "detail"} and "\n" not in row["detail"] for row in found)
     return [(row["check"], row["path"], row["detail"]) for row in found]

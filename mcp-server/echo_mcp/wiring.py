@@ -105,6 +105,10 @@ class Background:
         if self._ctx.waiting is not None and self._ctx.waiting.waits():
             self._flusher.wake()
 
+    def look_at_queue(self) -> None:
+        """A write has just been kept: count it now."""
+        self._flusher.wake()
+
     def _changed(self, paths: list[str]) -> None:
         if not follow.take_in(paths, self._ctx):
             self.refresher.thread.wake()
@@ -122,12 +126,14 @@ def build(settings: Settings) -> Parts:
     ctx = build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
-        facts_cache=os.path.join(settings.state_dir, "catalog.sqlite3"), backend=_patient(settings).open(),
+        facts_cache=_facts_cache(settings), backend=_patient(settings).open(),
         trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
     )
-    with_queue(ctx, WriteQueue(settings.state_dir, settings.place.name, "server"), settings.state_dir)
+    queue_of_writes = WriteQueue(settings.state_dir, settings.place.name, "server")
+    with_queue(ctx, queue_of_writes, settings.state_dir)
     health = Health()
     background = Background(ctx, settings, health)
+    queue_of_writes.on_add = background.look_at_queue
     # Calls wait for the first reading at most as long as a call may take; later the threads above keep it fresh.
     ctx.refresh = lambda: background.refresher.wait(settings.timeout_s)
     registry = Registry(settings.workers, settings.timeout_s)
@@ -150,6 +156,21 @@ def _patient(settings: Settings) -> Place:
     return dataclasses.replace(settings.place, timeout_s=VAULT_SHARE * settings.timeout_s)
 
 
+def _facts_cache(settings: Settings) -> str:
+    """The catalog's cache, one for each vault; the command line on this state folder uses the same."""
+    return os.path.join(settings.state_dir, f"catalog-{settings.place.identity}.sqlite3")
+
+
+def _refuse_vanished(settings: Settings) -> None:
+    """A folder that is missing or empty although its notes are known is more likely unmounted than new."""
+    folder = settings.place.folder
+    if os.path.exists(_facts_cache(settings)) and not (os.path.isdir(folder) and os.listdir(folder)):
+        raise SettingsFault([
+            "The vault's folder (ECHO_BASE) is missing or empty, but ECHO_STATE_DIR knows its notes; mount it again, "
+            "or remove the catalog file from ECHO_STATE_DIR to start a new vault there."
+        ])
+
+
 def embed(settings: Settings) -> Settings:
     """The settings with a token and a vault that exist: both are made in the state folder when they are missing.
 
@@ -160,6 +181,7 @@ def embed(settings: Settings) -> Settings:
                         backend=settings.place.open())
     try:
         if settings.place.folder:
+            _refuse_vanished(settings)
             os.makedirs(settings.place.folder, exist_ok=True)
         bootstrap_op(ctx=ctx)
     except OSError as failure:
@@ -203,4 +225,4 @@ def _index(ctx: OpContext) -> None:
 
 def _findings(ctx: OpContext) -> int:
     """How many findings the cheap checks have over all notes."""
-    return len(lint(ctx.catalog, ctx.vault, ctx.index, ctx.routes(), ctx.clock, fast=True))
+    return len(lint(ctx.catalog, ctx.vault, ctx.index, ctx.routes, ctx.clock, fast=True))

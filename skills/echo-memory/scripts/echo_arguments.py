@@ -241,7 +241,8 @@ def _strings(value: Any, where: str) -> List[Any]:
 
 def _objects(param: Param, value: Any, where: str, warnings: List[str]) -> List[Dict[str, Any]]:
     if isinstance(value, str):
-        value = _json(value) if value.strip() else []
+        parsed = _json(value) if value.strip() else []
+        value = value if parsed is None else parsed
     if isinstance(value, Mapping):
         value = [value]
     if not isinstance(value, (list, tuple)):

@@ -139,7 +139,7 @@ def _deep(ctx: OpContext) -> Tuple[Dict[str, Any], List[Dict[str, str]]]:
 
     def check(ctx: OpContext) -> Verdict:
         ctx.fresh()
-        found.extend(lint(ctx.catalog, ctx.vault, ctx.index, ctx.routes(), ctx.clock))
+        found.extend(lint(ctx.catalog, ctx.vault, ctx.index, ctx.routes, ctx.clock))
         return True, plural(len(found), "finding")
 
     return _row("lint", check, ctx), found

@@ -5,16 +5,13 @@ from typing import Optional, Tuple
 
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import NotFound
-from echo_core.kinds import is_entity
+from echo_core.kinds import TRASH, is_entity
 from echo_core.notebytes import decode
 from echo_core.paths import check_path
 from echo_core.text import shorten
 from echo_core.vault.base import edit, version_of
 from echo_edits import diff_of, index_notes
 from echo_notes import resolve_note
-
-TRASH = "_agent/trash/"
-"""Where a note goes whose creation is undone; ECHO itself deletes nothing for good."""
 
 
 def note_history_op(path: str, *, ctx: OpContext) -> Envelope:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple
 from echo_aging import aging_things
 from echo_context import Envelope, OpContext, ok
 from echo_core import frontmatter, markdown
-from echo_core.errors import EchoError, NotFound
+from echo_core.errors import EchoError, NotFound, VaultUnreachable
 from echo_core.kinds import DAY_NOTES, INBOX, MARKER, PREFERENCES, SCOPE
 from echo_core.notebytes import decode, displayable
 from echo_core.text import one_line, shorten
@@ -41,6 +41,7 @@ def load_op(brief: bool = True, *, ctx: OpContext) -> Envelope:
     vault's errors when the vault as a whole cannot be read.
     """
     ctx.vault.check()
+    _read_notes(ctx)
     reading = _Reading(ctx)
     parts = reading.brief_parts() if brief else reading.whole_parts()
     counts = reading.attempt("the queue", ctx.queue_counts, {"parked": 0, "conflicts": 0})
@@ -55,6 +56,15 @@ def load_op(brief: bool = True, *, ctx: OpContext) -> Envelope:
         answer["warnings"] = reading.warnings[:5]
     _fill(answer, parts, brief)
     return answer
+
+
+def _read_notes(ctx: OpContext) -> None:
+    """Notice a vault that cannot be read as a whole; notes that are still being read hold up no start."""
+    try:
+        ctx.fresh()
+    except VaultUnreachable as failure:
+        if failure.data.get("reason") != "starting":
+            raise
 
 
 def _flush(ctx: OpContext) -> int:
@@ -158,7 +168,8 @@ class _Reading:
         if not self.bootstrapped:
             hints.append("This vault was never set up: the operator runs `echo.py bootstrap` once.")
         if answer["parked"] or answer["conflicts"]:
-            hints.append("Parked writes or conflicts wait for the operator: `echo.py queue` lists them.")
+            hints.append("Parked writes or conflicts wait for the operator: `echo-mcp queue` (server) or "
+                         "`echo.py queue` (command line) lists them.")
         if answer["aging"]:
             hints.append("Aging items: offer the operator to sort the inbox and to review them.")
         if answer["sections"]["sessions_since"] >= 3:

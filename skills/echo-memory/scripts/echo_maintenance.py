@@ -39,7 +39,7 @@ def lint_op(checks: Sequence[str] = (), *, ctx: OpContext) -> Envelope:
 
 
 def _findings(ctx: OpContext, only: Optional[Set[str]] = None) -> List[Dict[str, str]]:
-    return lint(ctx.catalog, ctx.vault, ctx.index, ctx.routes(), ctx.clock, only=only, fast=only is not None)
+    return lint(ctx.catalog, ctx.vault, ctx.index, ctx.routes, ctx.clock, only=only, fast=only is not None)
 
 
 def _counts(findings: Sequence[Dict[str, str]]) -> Dict[str, int]:

@@ -179,6 +179,7 @@ def _patched(text: str, operation: str, target_type: str, target: str, content: 
 
 
 def _patched_key(text: str, operation: str, key: str, content: Any) -> str:
+    _check_shape(text, operation, key, content)
     if operation == "replace":
         return frontmatter.set_key(text, key, content)
     items = content if isinstance(content, list) else [content]
@@ -187,6 +188,21 @@ def _patched_key(text: str, operation: str, key: str, content: Any) -> str:
     old = frontmatter.parse(text).values.get(key, [])
     kept = old if isinstance(old, list) else [old]
     return frontmatter.set_key(text, key, [item for item in items if item not in kept] + kept)
+
+
+TEXT_KEYS = frozenset({"type", "title", "status", "created", "updated", "date", "domain", "agent_written"})
+"""Keys of the format that hold one value (spec 2.2)."""
+
+
+def _check_shape(text: str, operation: str, key: str, content: Any) -> None:
+    """Refuse a list where one value stands, and one value in place of a list, naming the wanted shape (spec 2.2)."""
+    old = frontmatter.parse(text).values.get(key)
+    if key in TEXT_KEYS and (isinstance(content, list) or operation != "replace"):
+        raise InvalidArgument(f"{key} holds one value, not a list", hint="Use replace with text.", field="content",
+                              wanted="text")
+    if operation == "replace" and isinstance(old, list) and content is not None and not isinstance(content, list):
+        raise InvalidArgument(f"{key} holds a list", field="content", wanted="list",
+                              hint="Replace it with a list, or append one item.")
 
 
 def _with_new_heading(text: str, target: str, content: str) -> str:

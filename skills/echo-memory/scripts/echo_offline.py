@@ -76,7 +76,8 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
 
 def _run(tool: Tool, arguments: Mapping[str, Any], behind: bool, ctx: OpContext) -> Envelope:
     if behind and tool.name in QUEUED:
-        return _queued_or(tool, arguments, VaultUnreachable("earlier writes still wait for the vault"), ctx)
+        return _queued_or(tool, arguments, VaultUnreachable(
+            "earlier writes still wait for the vault", hint="Look again when they have arrived; see echo_health."), ctx)
     envelope = echo_tools.run(tool, arguments, ctx)
     if envelope.get("code") != VaultUnreachable.code or envelope.get("reason") == FULL or tool.name not in QUEUED:
         return envelope
@@ -150,6 +151,7 @@ def flush(ctx: OpContext) -> Flushed:
 def _answers(ctx: OpContext) -> bool:
     try:
         ctx.vault.check()
+        ctx.fresh()
     except EchoError:
         return False
     return True

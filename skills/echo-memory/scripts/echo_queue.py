@@ -63,6 +63,8 @@ class WriteQueue:
         self._path = os.path.join(self.folder, FILE)
         self._vault = vault
         self._seen_empty = False
+        self.on_add: Callable[[], None] = lambda: None
+        """Called after each write that was kept."""
 
     def add(self, tool: str, arguments: Mapping[str, Any], instant: str) -> str:
         """Keep one write; durable when this returns. Returns its op id; the same write as the last one keeps its own.
@@ -72,6 +74,11 @@ class WriteQueue:
         text = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         self._seen_empty = False
+        op_id = self._kept(tool, text, instant)
+        self.on_add()
+        return op_id
+
+    def _kept(self, tool: str, text: str, instant: str) -> str:
         with self._open(create=True) as database, _transaction(database):
             # Only the last one: A, B, A again is three writes, and must end in A.
             last = database.execute(

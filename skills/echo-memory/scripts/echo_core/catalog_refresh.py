@@ -14,6 +14,7 @@ from echo_core.errors import EchoError, NotFound
 from echo_core.note_reading import Reader
 from echo_core.note_records import Record, RecordCache
 from echo_core.vault.base import Stat, Vault
+from echo_core.vault.refusals import emptied
 
 BATCH = 16
 """Notes read between two announcements. Few: what was found out about the lines of a text is then still at hand."""
@@ -54,6 +55,8 @@ class Refresher:
             with self._tables.lock:
                 known = dict(self._tables.records)
             stats = list(self._vault.walk())
+            if known and not stats and not self.finished:  # known from an earlier run: an empty mount point
+                raise emptied()
             self.unreadable = self._vault.unreadable()
             notes = {stat.path: stat for stat in stats if is_note_file(stat.path)}
             self._tables.take_others({stat.path for stat in stats if stat.path not in notes})

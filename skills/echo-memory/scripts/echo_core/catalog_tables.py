@@ -5,6 +5,7 @@ import threading
 from itertools import takewhile
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from echo_core.kinds import TRASH
 from echo_core.note_names import NoteNames
 from echo_core.note_records import Record
 
@@ -109,5 +110,5 @@ class Tables:
 
 
 def is_note_file(path: str) -> bool:
-    """Whether the catalog reads this file: Markdown, and no dot file."""
-    return path.endswith(".md") and not path.rsplit("/", 1)[-1].startswith(".")
+    """Whether the catalog reads this file: Markdown, no dot file, and not in ECHO's trash."""
+    return path.endswith(".md") and not path.rsplit("/", 1)[-1].startswith(".") and not path.startswith(TRASH)

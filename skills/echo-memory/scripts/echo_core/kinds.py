@@ -21,6 +21,7 @@ PREFERENCES = "_agent/memory/semantic/operator-preferences.md"
 HEARTBEAT = "_agent/sessions/heartbeat.json"
 INDEX = "_agent/index/entities.json"
 ROUTES = "_agent/routing.json"
+TRASH = "_agent/trash/"
 INDEX_LOCK = "_agent/locks/index.json"
 DAY_NOTES = "journal/daily/{day}.md"
 
@@ -138,7 +139,7 @@ def is_system(path: str) -> bool:
     return path.startswith(SYSTEM_FOLDERS) and not kind_of(path)
 
 
-NOT_SEARCHED: Tuple[str, ...] = ("_agent/health/", "_agent/trash/", "inbox/processing-log/", "journal/templates/")
+NOT_SEARCHED: Tuple[str, ...] = ("_agent/health/", "inbox/processing-log/", "journal/templates/")
 """Folders whose notes speak about the vault and not about the operator's life."""
 
 

@@ -7,7 +7,9 @@ from echo_core import lint_notes, lint_vault
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.conflicts import conflict_copy
+from echo_core.errors import InvalidArgument
 from echo_core.index_store import IndexStore
+from echo_core.kinds import ROUTES
 from echo_core.lint_scope import Finding, Scope
 from echo_core.routing import RouteMap
 from echo_core.vault.base import Vault
@@ -44,17 +46,23 @@ FAST_CHECKS = tuple(
 
 
 def lint(
-    catalog: Catalog, vault: Vault, index: IndexStore, routes: RouteMap, clock: Clock,
+    catalog: Catalog, vault: Vault, index: IndexStore, routes: Callable[[], RouteMap], clock: Clock,
     only: Optional[Container[str]] = None, fast: bool = False,
 ) -> List[Finding]:
     """All findings, by check and then by path; refresh the catalog first.
 
-    only: check just these notes. fast: leave out the checks that compare all notes or read them again. Raises the
-    vault's errors when the vault as a whole cannot be read.
+    routes: loads the route map; a broken one is a finding, and the default routes count. only: check just these
+    notes. fast: leave out the checks that compare all notes or read them again. Raises the vault's errors when the
+    vault as a whole cannot be read.
     """
     notes = [note for note in catalog.all() if only is None or note.path in only]
-    scope = Scope(catalog, vault, index, routes, clock, notes, {})
     found: List[Finding] = []
+    try:
+        known = routes()
+    except InvalidArgument as broken:
+        known = RouteMap.load(None)
+        found.append({"check": "route-map-broken", "path": ROUTES, "detail": broken.message})
+    scope = Scope(catalog, vault, index, known, clock, notes, {})
     for name, check in CHECKS.items():
         if name in FAST_CHECKS or not fast:
             found.extend(sorted(check(scope), key=lambda row: (row["path"], row["detail"])))

@@ -24,7 +24,8 @@ def conflict(path: str, what: str, version: str = "", others: Sequence[str] = ()
 def emptied() -> VaultUnreachable:
     """The vault's folder held files and holds none: more likely unmounted than emptied."""
     return VaultUnreachable("The vault's folder is empty, though it held files before", reason="emptied",
-                            hint="Mount the vault again; restart ECHO if it was emptied on purpose.")
+                            hint="Mount the vault again. If it was emptied on purpose, remove the catalog file from "
+                                 "ECHO_STATE_DIR and restart ECHO.")
 
 
 def _candidates(paths: Sequence[str]) -> List[Dict[str, str]]:
