@@ -34,16 +34,20 @@ lock:                   ## Renew the pinned, hashed requirements (needs uv)
 	$(COMPILE) pyproject.toml requirements-build.in -o requirements.lock
 	$(COMPILE) pyproject.toml requirements-build.in --extra dev -o requirements-dev.lock
 
-$(READY): requirements.lock pyproject.toml
+# The development requirements hold the others, so a test machine installs one list.
+define install
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ECHO needs Python 3.11 or newer; say which with: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
+endef
 
-$(DEV_READY): $(READY) requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
-	touch $@
+$(READY): requirements.lock pyproject.toml
+	$(call install,requirements.lock)
+
+$(DEV_READY): requirements-dev.lock pyproject.toml
+	$(call install,requirements-dev.lock)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
