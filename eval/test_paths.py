@@ -111,6 +111,7 @@ def test_a_folder_may_be_the_root_or_end_in_a_slash():
 
 @given(st.text(alphabet=st.sampled_from("./\\%~:aA2eEfF5cC０．／‥ \u200b\x00"), max_size=24))
 @example("%2e%2e/a")
+@example(" ‥")
 def test_no_accepted_path_turns_hostile_when_read_carelessly(path):
     """Whatever is accepted holds no dot, empty or absolute segment, also after decoding and folding."""
     try:

@@ -68,8 +68,15 @@ class Parts:
         for toolset in self.toolsets:
             toolset.shutdown()
         if done:
+            self._remember()
             self.ctx.history.close()
         logs.event("stopped", drained=done)
+
+    def _remember(self) -> None:
+        """Keep what is known of a folder's notes: the next start is quicker, and knows an empty mount point."""
+        if self.settings.place.folder and self.health.index_ready:
+            with contextlib.suppress(EchoError):
+                self.ctx.catalog.refresh()
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Any) -> AsyncIterator[None]:

@@ -202,7 +202,7 @@ def _disguise_fault(text: str) -> str:
     visible = "".join(char for char in text if unicodedata.category(char) != "Cf")
     plain = unicodedata.normalize("NFKC", visible.translate(_LOOK_ALIKE)).replace("\\", "/")
     for segment in plain.split("/"):
-        if not segment.strip() or segment.startswith("."):
+        if segment.strip() in ("", ".", "..") or segment.startswith("."):
             return "look-alike characters hide a dot or an empty segment in it"
     return ""
 
