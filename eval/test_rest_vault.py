@@ -108,7 +108,7 @@ def test_a_put_that_hangs_after_its_effect_is_found_out_in_time(newest):
     newest.api.faults.add("hang_after", method="PUT", times=1)
     started = time.monotonic()
     edit(newest.vault, "a.md", append(b"two\n"))
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 20  # without a deadline it would hang for good
     assert (newest.folder / "a.md").read_bytes() == b"one\ntwo\n"
 
 
