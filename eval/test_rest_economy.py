@@ -1,6 +1,7 @@
 """How many requests the usual calls cost behind Obsidian's REST API (spec 6.1)."""
 from __future__ import annotations
 
+import echo_note_edits
 import echo_notes
 import echo_ops
 import echo_recall
@@ -49,7 +50,7 @@ def test_reading_a_note_is_one_request(warm, name):
 def test_an_append_is_three_requests(warm):
     """Read, write, read back."""
     log, ctx = warm
-    assert echo_notes.append_op("ada-lovelace", "- liked trains", ctx=ctx)["action"] == "appended"
+    assert echo_note_edits.append_op("ada-lovelace", "- liked trains", ctx=ctx)["action"] == "appended"
     assert [entry.method for entry in log.entries] == ["GET", "PUT", "GET"]
 
 

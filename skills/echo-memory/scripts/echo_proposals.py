@@ -13,7 +13,8 @@ from echo_core.guards import refuse_secrets
 from echo_core.text import name_keys
 from echo_core.vault.base import version_of
 from echo_edits import preview_token
-from echo_notes import append_op, writable_note
+from echo_note_edits import append_op
+from echo_notes import writable_note
 from echo_ops import capture_op, link_op
 from echo_previews import bounded_diff, diffs_of, preview_context
 

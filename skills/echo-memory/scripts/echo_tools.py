@@ -18,7 +18,8 @@ from echo_doctor import health_op
 from echo_history import note_history_op, restore_note_op
 from echo_load import load_op
 from echo_move import move_op
-from echo_notes import append_op, get_note_op, patch_op
+from echo_note_edits import append_op, patch_op
+from echo_notes import get_note_op
 from echo_ops import capture_op, link_op, resolve_op
 from echo_recall import recall_op
 from echo_reflect import apply_op
