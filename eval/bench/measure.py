@@ -63,7 +63,8 @@ def calls(notes: list[BenchNote], turn: int) -> dict[str, tuple[str, dict[str, A
         "recall": ("echo_recall", {"query": note.phrase}),
         "append_note": ("echo_append_note", {"path": note.path, "line": f"- line of the bench, number {turn}."}),
         "capture": ("echo_capture", {
-            "title": f"{note.title} {os.urandom(3).hex()}x", "kind": "concept",
+            # Nothing like any title so far, else the duplicate gate is what is measured.
+            "title": " ".join(f"x{os.urandom(4).hex()}" for _ in range(3)), "kind": "concept",
             "body": f"What is known about {notes[turn * 91 % len(notes)].title}: {note.phrase}."}),
         "capture a line": ("echo_capture", {"title": f"thought {os.urandom(4).hex()}x."}),
     }
