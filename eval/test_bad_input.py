@@ -263,6 +263,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("echo_recall", {"query": "x", "kinds": {"a": 1}}, "invalid-argument", "kinds"),
     ("echo_recall", {"query": "x", "kinds": [["a"]]}, "invalid-argument", "kinds[0]"),
     ("echo_recall", {"query": "x", "kinds": ["a"] * 1001}, "too-large", "kinds"),
+    ("echo_recall", {"query": "x", "kinds": ["person", "persona"]}, "invalid-argument", "kinds[1]"),
     ("echo_recall", {"query": "x", "include_linked": "maybe"}, "invalid-argument", "include_linked"),
     ("echo_recall", {"query": "x", "explain": 7}, "invalid-argument", "explain"),
     ("echo_capture", {"title": " "}, "invalid-argument", "title"),

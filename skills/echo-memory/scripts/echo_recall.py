@@ -1,23 +1,26 @@
 """Recall: the few passages that answer, in one right-sized answer, or nothing (spec 3.2, 5.4)."""
 from __future__ import annotations
 
+import difflib
 import unicodedata
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import InvalidArgument
-from echo_core.kinds import is_searchable, kind_of
+from echo_core.kinds import KINDS, OWN_TYPES, is_searchable, kind_of
 from echo_core.note import NoteFacts
 from echo_core.notebytes import displayable
 from echo_core.text import plural, suspicious_unicode
 
 if TYPE_CHECKING:  # loaded by the first call that searches: most command lines search nothing
     from echo_core.packing import Candidate
-    from echo_core.search import Hit
+    from echo_core.search import Hit, SearchIndex
 
 LINKED_SHARE = 0.25
 """Share of the budget the linked notes may take, so that they never crowd out what answers."""
 MOST_LINKED = 6
+MOST_KINDS = 40
+"""Most kinds a refusal names: a vault's own `type` words may be many."""
 HEADROOM = 0.85
 """Share of the budget packing may fill: the text rendering of a hit is a little longer than its JSON."""
 
@@ -31,8 +34,9 @@ def recall_op(
     `primary`: best first, each `{path, title, kind, score, updated, status, heading, line, excerpt, truncated,
     version}`, `superseded_by` where a newer note replaces it; [] when nothing fits. `linked`: notes linked with
     them. Both together stay within `budget_chars` as compact JSON. score: 0 to 1, the best hit of an answer is
-    near how much of the question it covers. Raises InvalidArgument for a query without a letter or digit, and
-    vault errors when the vault was never read.
+    near how much of the question it covers. kinds: of the layout, or words that notes of this vault have as `type`.
+    Raises InvalidArgument for a query without a letter or digit and for a kind of neither sort, and vault errors when
+    the vault was never read.
     """
     from echo_core.packing import json_size, pack
 
@@ -40,7 +44,9 @@ def recall_op(
         raise InvalidArgument("query holds no word to look for", hint="Ask with at least one word.", field="query")
     ctx.fresh()
     search = ctx.feed.catch_up()
-    hits = search.search(query, limit, kinds, since or "", until or "")
+    building = _building(ctx)
+    wanted, warnings = _known_kinds(kinds, search, bool(building))
+    hits = search.search(query, limit, wanted, since or "", until or "")
     linked = _linked(hits, ctx) if include_linked else []
     budget = int(budget_chars * HEADROOM)
     linked = _within(linked, int(budget * LINKED_SHARE))
@@ -49,7 +55,36 @@ def recall_op(
         query=query, primary=primary, linked=linked, mode="keyword", quoted=True, searched=len(search),
         more=len(hits) - len(primary) or None, suspicious_unicode=_suspicious(primary) or None,
         hint=None if primary else _nothing(kinds, since, until, len(search)),
-        warnings=_blind_spots(ctx), **_building(ctx),
+        warnings=warnings + _blind_spots(ctx), **building,
+    )
+
+
+def _known_kinds(asked: Sequence[str], search: SearchIndex, building: bool) -> Tuple[List[str], List[str]]:
+    """The kinds as the notes spell them, and warnings; a word that no note can have is refused with the real ones.
+
+    building: not all notes are known yet, so that a word nobody has used may still turn up: it is a warning then.
+    """
+    asked = [kind for kind in asked if kind]
+    known = list(dict.fromkeys((*KINDS, *OWN_TYPES, *sorted(search.kinds())))) if asked else []
+    wanted: List[str] = []
+    warnings: List[str] = []
+    for number, kind in enumerate(asked):
+        meant = [name for name in known if name.casefold() == kind.casefold()]
+        if not meant and not building:
+            raise _no_such_kind(f"kinds[{number}]", kind, known)
+        if not meant:
+            warnings.append(f"kinds[{number}] is the kind of no note read so far")
+        wanted += meant or [kind]
+    return wanted, warnings
+
+
+def _no_such_kind(field: str, kind: str, known: Sequence[str]) -> InvalidArgument:
+    allowed = [displayable(name)[:40] for name in known[:MOST_KINDS]]
+    near = difflib.get_close_matches(kind.casefold(), allowed, n=1)
+    return InvalidArgument(
+        f"{field} is no kind of note in this vault",
+        hint=(f"Did you mean {near[0]}? " if near else "") + f"Kinds: {', '.join(allowed)}.", field=field,
+        allowed=allowed,
     )
 
 

@@ -120,7 +120,7 @@ TOOLS: Tuple[Tool, ...] = (
             Param("limit", "integer", default=6, least=1, most=20),
             Param("include_linked", "boolean", "Also notes linked with the hits.", default=True),
             Param("budget_chars", "integer", default=4000, least=500, most=20000),
-            Param("kinds", "string[]", help="Only these kinds of note."),
+            Param("kinds", "string[]", help="Only these kinds: those of echo_capture, or a note's own `type`."),
             Param("since", form="date", help="Updated on or after, YYYY-MM-DD."),
             Param("until", form="date", help="Updated on or before."),
             Param("explain", "boolean", "Show the parts of each score.", default=False),

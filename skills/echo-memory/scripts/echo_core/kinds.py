@@ -69,6 +69,9 @@ KINDS: Dict[str, Kind] = {
 }
 """Every kind by its name, in the order the layout lists them."""
 
+OWN_TYPES: Tuple[str, ...] = ("daily", "rollup", "session")
+"""The `type` of searchable notes that ECHO writes by itself, beside those of `KINDS`."""
+
 
 def _folders() -> Dict[str, Tuple[str, str]]:
     """Each concrete folder of the layout -> (kind name, the choice it stands for or "")."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from echo_core.bm25 import Bm25Index, Engine, Scored, weights_for
 from echo_core.excerpts import Wanted, wanted_words
@@ -111,6 +111,11 @@ class SearchIndex:
         """Length of a note's body in characters, 0 when it is not known."""
         known = self._notes.get(path)
         return known.chars if known else 0
+
+    def kinds(self) -> Set[str]:
+        """The kinds that some note has."""
+        with self._lock:
+            return {note.kind for note in self._notes.values() if note.kind}
 
     def cut(self) -> List[str]:
         """The notes of which only the first LONGEST_TEXT characters are searched."""
