@@ -62,14 +62,24 @@ def test_names_that_differ_by_case_stay_apart(vault, root):
 
 
 def test_names_that_echo_refuses_are_named_and_left_alone(vault, root):
-    """A backslash, a trailing space, a name that is no UTF-8: reported, not read, no crash."""
-    for name in (b"a\\b.md", b"x.md ", b"caf\xe9.md", b"fine.md", b"tab\there.md"):
+    """A backslash, a blank name, a name that is no UTF-8: reported, not read, no crash."""
+    for name in (b"a\\b.md", b" ", b"caf\xe9.md", b"fine.md", b"tab\there.md"):
         with open(os.path.join(os.fsencode(root), name), "wb") as file:
             file.write(b"x")
     assert paths(vault) == ["fine.md"]
     assert len(vault.unreadable()) == 4
     "".join(vault.unreadable()).encode("utf-8")
     assert vault.list_folder("").files == ["fine.md"]
+
+
+def test_names_that_windows_could_not_hold_are_read_and_edited_where_they_are(vault, root):
+    """A folder `Acme Inc.`, a note CON.md, a question mark: they are a person's own names."""
+    for name in ("Acme Inc./x.md", "CON.md", "what?.md", "blank /y.md"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(b"one")
+        vault.write(name, b"two", vault.read(name))
+    assert paths(vault) == ["Acme Inc./x.md", "CON.md", "blank /y.md", "what?.md"]
+    assert vault.unreadable() == []
 
 
 def test_a_pipe_in_the_vault_is_no_note_and_hangs_nobody(vault, root):

@@ -60,11 +60,12 @@ def test_a_tidy_vault_has_no_findings() -> None:
 
 
 def test_the_checks_are_those_of_the_format() -> None:
-    """The names of spec 3.4, and `unreadable` for what nobody could look at."""
+    """The names of spec 3.4, `invalid-utf8`, and `unreadable` for what nobody could look at."""
     assert set(CHECKS) == {
         "route-unmatched", "route-retired", "frontmatter-missing", "frontmatter-malformed", "folder-status-mismatch",
         "broken-link", "ambiguous-link", "duplicate-entity", "index-stale", "index-missing", "orphan", "inbox-aging",
-        "note-oversized", "bad-name", "secret-suspected", "conflict-copy", "unreadable",
+        "note-oversized", "bad-name", "invalid-utf8", "secret-suspected", "conflict-copy",
+        "unreadable",
     }
 
 
@@ -198,8 +199,19 @@ def test_names_that_break_elsewhere_are_found() -> None:
     """Characters other systems or links cannot hold, and names that differ in case alone."""
     assert found_by("bad-name", {
         "Diary/what?.md": b"x", "Diary/a#b.md": b"x", "Diary/Twin.md": b"x", "Diary/twin.md": b"x",
-        "Diary/100% done.md": b"x", "Diary/\U0001f58a \u00fc.md": b"x",
-    }) == ["Diary/a#b.md", "Diary/twin.md", "Diary/what?.md"]
+        "Diary/100% done.md": b"x", "Diary/\U0001f58a \u00fc.md": b"x", "Diary/CON.md": b"x", "Acme Inc./a.md": b"x",
+        "Diary/contra.md": b"x",
+    }) == ["Acme Inc./a.md", "Diary/CON.md", "Diary/a#b.md", "Diary/twin.md", "Diary/what?.md"]
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_note_of_bytes_that_are_no_utf8_is_found(fast: bool) -> None:
+    """An old code page, UTF-16, half a character; a note of any valid text is not."""
+    assert found_by("invalid-utf8", {
+        "Diary/latin.md": "# Größe\n".encode("latin-1"), "Diary/utf16.md": "# T\n".encode("utf-16"),
+        "resources/people/half.md": entity("Half") + "€".encode()[:2], "Diary/fine.md": "# Größe € 日本\n".encode(),
+        "Diary/odd.md": b"---\na: [\n---\n\xff\n",
+    }, fast=fast) == ["Diary/latin.md", "Diary/odd.md", "Diary/utf16.md", "resources/people/half.md"]
 
 
 def test_a_secret_is_named_by_shape_and_never_shown() -> None:

@@ -12,6 +12,7 @@ from echo_core.paths import (
     is_note,
     parent,
     stem,
+    unportable,
     without_extension,
 )
 from hypothesis import example, given
@@ -44,7 +45,7 @@ DISGUISED = [
     "\ufeff../x.md", "。。/x.md", "a／／b.md",
 ]
 BROKEN = [
-    "", " ", "a//b.md", "a/", "/a/", "a/ /b.md", "notes./x.md", "notes /x.md", "x.md.", "x.md ", "x\u00a0/y.md",
+    "", " ", "a//b.md", "a/", "/a/", "a/ /b.md", "a/ ./b.md", "a/ .. /b.md", " ../b.md", "a/\u00a0..\u00a0/b.md",
     "a\x00b.md", "a\nb.md", "a\rb.md", "a\tb.md", "a\x1bb.md", "a\x7fb.md", "a\x85b.md", "a\u2028b.md",
     "a\u2029b.md", "a\u202egpj.md", "a\u2066b.md", "\ud800.md", "a/\udc80.md", "x" * 4096, "a/" * 600 + "x.md",
     "é" * 128 + ".md", "x" * 253 + ".md",
@@ -57,6 +58,7 @@ ORDINARY = [
     "R&D + co, 'quoted'.md", "#tag [x] {y}.md", "C++ and C#.md", "日記/２０２６年.md", "Детали.md", "🖊️ journal/x.md",
     "👩‍👩‍👧.md", "نوشته‌ها.md", "שלום\u200f.md", "x" * 252 + ".md", "é" * 126 + ".md", "con.md", " leading.md",
     "a" * 250 + "/" + "b" * 250 + "/x.md", "%zz.md", "-dash.md", "email@host.md", "a~b.md", "x/~draft.md",
+    "Acme Inc./x.md", "notes /x.md", "x\u00a0/y.md", "a?.md",
 ]
 
 
@@ -89,6 +91,22 @@ def test_a_hostile_folder_is_refused(path):
 def test_an_ordinary_name_is_accepted(path):
     """Names people use in any script are paths, and come back in NFC."""
     assert check_path(path) == unicodedata.normalize("NFC", path)
+
+
+@pytest.mark.parametrize("path", [
+    "CON.md", "con", "Aux.md", "prn.tar.md", "nul .md", "com1.md", "LPT9.md", "COM\u00b9.md", "a/aux/x.md", "CONIN$.md",
+    "x:y.md", "a*.md", "why?.md", 'say "hi".md', "a<b.md", "a>b.md", "a|b.md", "Acme Inc./x.md", "notes /x.md", "x.md.",
+])
+def test_a_name_that_some_system_cannot_hold_is_told(path):
+    """Devices of Windows, characters it refuses, dots and blanks it drops."""
+    assert unportable(path)
+
+
+@pytest.mark.parametrize("path", ["console.md", "auxiliary/x.md", "com10.md", "a.con.md", "nul-set.md", "C++ & #1.md",
+                                  "[x] (1).md", "50% done.md", "it's.md", "Wait….md", "日本.md", "a .b.md"])
+def test_a_name_that_every_system_holds_is_fine(path):
+    """Also names that only look like one of the reserved."""
+    assert unportable(path) == ""
 
 
 @pytest.mark.parametrize("value", [None, 3, b"x.md", ["x.md"]])

@@ -13,6 +13,7 @@ from echo_core.links import plain_text, wikilink
 from echo_core.names import SYSTEM_KEYS
 from echo_core.note import NoteFacts, facts, new_note
 from echo_core.notebytes import decode
+from echo_core.paths import unportable
 from echo_core.sketch import body_of, sketch
 from echo_core.text import fold, name_keys, one_line, slug, suspicious_unicode
 
@@ -196,7 +197,7 @@ def _plain(text: str) -> str:
 
 
 def free_path(wanted: Capture, ctx: OpContext) -> str:
-    """The path for a new note: the slug of its title, with -2, -3 ... when another note or entity has it."""
+    """The path for a new note: the slug of its title, with -2, -3 ... when another note, entity or Windows has it."""
     base = slug(wanted.title)
     index = ctx.index.load()
     number = 1
@@ -205,7 +206,7 @@ def free_path(wanted: Capture, ctx: OpContext) -> str:
         path = place(wanted.kind, name, wanted.status, wanted.domain, wanted.day)
         key = path.rpartition("/")[2][:-3]
         taken = index.entries.get(key)
-        if ctx.catalog.taken(path) is None and (taken is None or taken.path == path):
+        if not unportable(path) and ctx.catalog.taken(path) is None and (taken is None or taken.path == path):
             return path
         number += 1
 

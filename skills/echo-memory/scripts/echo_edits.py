@@ -12,13 +12,14 @@ import json
 from typing import Any, Callable, Iterator, List, Optional, Set
 
 from echo_context import OpContext
-from echo_core.errors import InvalidTarget, MalformedNote, NotFound
+from echo_core.errors import InvalidPath, InvalidTarget, MalformedNote, NotFound
 from echo_core.index import EntityIndex, Entry
 from echo_core.kinds import DAY_NOTES, is_entity, kind_of
 from echo_core.locks import LockHeld
 from echo_core.markdown import append_text, find_heading, has_line, insert_heading
 from echo_core.note import facts, new_note
 from echo_core.notebytes import decode, displayable, encode
+from echo_core.paths import parent, unportable
 from echo_core.vault.base import Edited, edit
 
 AGENT_LOG = "Agent Log"
@@ -63,6 +64,23 @@ def must_exist(path: str, text: Optional[str], ctx: OpContext) -> str:
             path=path, candidates=ctx.names.candidates(path),
         )
     return text
+
+
+def refuse_unportable(path: str, field: str, ctx: OpContext) -> None:
+    """InvalidPath when a file made at `path` would have a name, or need a folder, that some system cannot hold.
+
+    Folders that are there already are nobody's choice any more. ctx: refreshed.
+    """
+    folders = ctx.catalog.folders()
+    there = parent(path)
+    while there and there not in folders:
+        there = parent(there)
+    why = unportable(path[len(there) + 1:] if there else path)
+    if why:
+        raise InvalidPath(
+            f"{field} {why}", field=field,
+            hint='Choose a name without : * ? " < > |, without a dot or space at its end, and none like CON or AUX.',
+        )
 
 
 def read_text(ctx: OpContext, path: str) -> Optional[str]:

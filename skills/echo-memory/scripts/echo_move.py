@@ -12,7 +12,7 @@ from echo_core.links import Link, rewrite
 from echo_core.notebytes import decode
 from echo_core.paths import is_note, without_extension
 from echo_core.text import shorten
-from echo_edits import diff_of, edit_note, index_notes
+from echo_edits import diff_of, edit_note, index_notes, refuse_unportable
 from echo_notes import writable_note
 
 DIFF_CHARS = 12000
@@ -51,6 +51,7 @@ def _target(new_path: str, source: str, ctx: OpContext) -> str:
     if is_system(target):
         raise InvalidPath(f"{target} lies in a folder ECHO keeps for itself", field="new_path",
                           hint="Choose a folder of the layout or one of your own.")
+    refuse_unportable(target, "new_path", ctx)
     if ctx.catalog.facts(target) is not None:
         raise Conflict(f"there is already a note {target}", hint="Choose another name.", path=target)
     return target

@@ -16,7 +16,7 @@ from echo_core.notebytes import decode, displayable
 from echo_core.paths import check_folder, is_note
 from echo_core.text import one_line, plural, shorten
 from echo_core.vault.base import version_of
-from echo_edits import diff_of, edit_note, index_notes, must_exist, read_text
+from echo_edits import diff_of, edit_note, index_notes, must_exist, read_text, refuse_unportable
 from echo_notes import resolve_note, writable_note
 
 LINE_CHARS = 300
@@ -90,6 +90,8 @@ def put_op(path: str, body: str, replace: bool = False, if_match: str = "", *, c
     ctx.fresh()
 
     def surgery(before: Optional[str]) -> str:
+        if before is None:
+            refuse_unportable(path, "path", ctx)
         if before is not None and before != body and not (replace or if_match):
             raise Conflict(
                 f"there is already a note {path}", hint="Add --replace to overwrite it, or use append or patch.",

@@ -33,6 +33,7 @@ CHECKS: Dict[str, Check] = {
     "inbox-aging": lint_vault.inbox_aging,
     "note-oversized": lint_notes.note_oversized,
     "bad-name": lint_notes.bad_name,
+    "invalid-utf8": lint_notes.invalid_utf8,
     "secret-suspected": lint_notes.secret_suspected,
     "conflict-copy": lint_notes.conflict_copies,
     "unreadable": lint_vault.unreadable,

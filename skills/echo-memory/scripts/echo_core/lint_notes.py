@@ -10,7 +10,7 @@ from echo_core.guards import refuse_secrets
 from echo_core.kinds import domain_of, is_entity, status_of
 from echo_core.lint_scope import Finding, Scope, finding
 from echo_core.notebytes import decode
-from echo_core.paths import check_path
+from echo_core.paths import check_path, unportable
 from echo_core.text import plural
 
 MAX_NOTE_BYTES = 256 * 1024
@@ -21,7 +21,6 @@ MAX_SINGLE = 3
 
 READ_AT_ONCE = 200
 
-_NOT_ON_EVERY_SYSTEM = re.compile(r'[<>:"\\|?*]')
 _NOT_IN_A_LINK = re.compile(r"[\[\]#^]")
 
 
@@ -111,14 +110,19 @@ def refused_name(path: str) -> str:
 
 
 def _name_trouble(path: str) -> str:
-    refused = refused_name(path)
-    if refused:
-        return refused
-    if _NOT_ON_EVERY_SYSTEM.search(path):
-        return "holds a character that Windows and Android refuse"
+    trouble = refused_name(path) or unportable(path)
+    if trouble:
+        return trouble
     if _NOT_IN_A_LINK.search(path):
         return "holds a character that no wikilink can hold"
     return ""
+
+
+def invalid_utf8(scope: Scope) -> Iterator[Finding]:
+    """Notes with bytes that are not UTF-8: they are kept, but words around them cannot be read or found."""
+    for note in scope.notes:
+        if not note.valid_utf8:
+            yield finding("invalid-utf8", note.path, "holds bytes that are not UTF-8, which are kept as they are")
 
 
 def secret_suspected(scope: Scope) -> Iterator[Finding]:

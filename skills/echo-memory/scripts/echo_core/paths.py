@@ -29,7 +29,9 @@ _OVERLONG = re.compile(rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _SEPARATOR = re.compile(r"[/\\%\u2044\u2215\u2216\u29f5\u29f8\u29f9\uff0f\uff3c\ufe68]")
 _DRIVE = re.compile(r"[A-Za-z]:")
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\.|\Z)", re.IGNORECASE)
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\u00b9\u00b2\u00b3])[ ]*(?:\.|\Z)",
+                     re.IGNORECASE)
+_NOT_ON_EVERY_SYSTEM = re.compile(r'[<>:"|?*]')
 # NFKC misses these slashes and dots; the ellipsis is ordinary punctuation that NFKC would turn into three dots.
 _LOOK_ALIKE = str.maketrans({
     "\u2044": "/", "\u2215": "/", "\u29f8": "/", "\u2216": "/", "\u29f5": "/", "\u29f9": "/",
@@ -41,8 +43,9 @@ def check_path(path: str, field: str = "path") -> str:
     """The path in NFC, or InvalidPath naming `field` when spec 2.3 refuses it.
 
     Refused in any encoding: dot segments and dot names, empty segments, absolute and drive paths, backslashes,
-    control and direction characters, lone surrogates, a trailing dot or space, more than 255 bytes a segment or
-    1,024 in all. A literal "%" that encodes nothing is an ordinary character.
+    control and direction characters, lone surrogates, more than 255 bytes a segment or 1,024 in all. A literal "%"
+    that encodes nothing is an ordinary character. What names a file here need not be a good name for a new one: see
+    `unportable`.
     """
     if isinstance(path, str) and len(path) <= MAX_SEGMENT_BYTES and os.name != "nt" and _PLAIN.match(path):
         return path
@@ -54,6 +57,21 @@ def check_path(path: str, field: str = "path") -> str:
             field=field,
         )
     return unicodedata.normalize("NFC", path)
+
+
+def unportable(path: str) -> str:
+    """Why Windows, Android or a sync program between them cannot hold this path, "" when every system can.
+
+    Notes that have such a name are read and edited where they are; ECHO gives none to a new one.
+    """
+    for segment in path.split("/"):
+        if _NOT_ON_EVERY_SYSTEM.search(segment):
+            return "holds a character that Windows and Android refuse"
+        if segment.endswith(".") or segment[-1:].isspace():
+            return "has a part that ends in a dot or space, which Windows drops"
+        if _DEVICE.match(segment):
+            return "has a part that Windows keeps to itself"
+    return ""
 
 
 def check_reference(ref: str, field: str = "path") -> str:
@@ -184,16 +202,15 @@ def _fault(text: str, slashes: int) -> str:
 
 def _segment_fault(segment: str) -> str:
     """What is wrong with one segment."""
-    if not segment:
+    visible = segment.strip()
+    if not visible:
         return "it has an empty segment"
-    if segment.startswith("."):
+    if visible.startswith("."):
         return "it has a segment that starts with a dot"
-    if _DRIVE.match(segment):
+    if _DRIVE.match(visible):
         return "it has a drive letter"
-    if segment.endswith(".") or segment[-1].isspace():
-        return "it has a segment that ends in a dot or space"
-    if os.name == "nt" and (":" in segment or _DEVICE.match(segment)):
-        return "Windows keeps this name to itself"
+    if os.name == "nt":  # where such a name means a device or another file
+        return unportable(segment) and "Windows keeps this name to itself"
     return ""
 
 
