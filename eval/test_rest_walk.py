@@ -107,7 +107,9 @@ def test_many_missing_notes_are_believed_only_after_a_while(rest, monkeypatch):
 def test_names_that_echo_refuses_are_left_out(rest):
     """Nothing that could not be asked for is promised."""
     (rest.folder / "ends with a dot.").mkdir()
-    (rest.folder / "ends with a dot./a.md").write_bytes(b"x")
+    (rest.folder / "ends with a dot./a.md").write_bytes(b"kept")
+    (rest.folder / "back\\slash.md").write_bytes(b"x")
     (rest.folder / ".hidden").mkdir()
     (rest.folder / ".hidden/a.md").write_bytes(b"x")
-    assert len(list(rest.vault.walk())) == 21
+    assert len(list(rest.vault.walk())) == 22
+    assert rest.vault.read("ends with a dot./a.md") == b"kept"
