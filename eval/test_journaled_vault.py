@@ -1,7 +1,7 @@
 """No replacement without a version to go back to (spec 6.3)."""
 import pytest
 from echo_core.clock import Clock
-from echo_core.errors import Conflict, InvalidPath, NotFound, NoUndo, VaultUnreachable
+from echo_core.errors import Conflict, InvalidPath, NotFound, NoUndo, Overtaken, VaultUnreachable
 from echo_core.history import HistoryStore
 from echo_core.vault.base import edit
 from echo_core.vault.journaled import JournaledVault
@@ -133,3 +133,15 @@ def test_a_restored_version_is_itself_undoable(vault, history):
     assert vault.read("a.md") == b"old"
     edit(vault, "a.md", lambda before: history.content("a.md", history.versions("a.md")[0].id))
     assert vault.read("a.md") == b"new\xff"
+
+
+def test_a_version_stays_when_our_write_may_have_had_its_effect(vault, inner, history):
+    """Somebody's bytes took the place of ours after they were sent; what stood there before can be brought back."""
+    def lost(path, data, expected):
+        inner.put(path, b"theirs")
+        raise Overtaken("a.md was changed by somebody else meanwhile", path=path)
+
+    inner.write = lost
+    with pytest.raises(Overtaken):
+        vault.write("a.md", b"new", b"old")
+    assert states(history, "a.md") == [b"old"]

@@ -75,6 +75,8 @@ def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Enve
         found = look_for_duplicates(wanted, ctx)
         if found.same:
             return _already_there(found.same, dry_run, ctx)
+        if _forget_gone(found.gate, ctx):
+            continue
         if found.gate and not force:
             return decide("duplicate-gate", GATE_HINT, candidates=found.gate, title=wanted.title, kind=wanted.kind)
         path = free_path(wanted, ctx)
@@ -90,6 +92,14 @@ def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Enve
             continue
         return _created(wanted, path, version, added, found.near, ctx)
     raise Conflict(f"{path} was written by somebody else again and again", hint="Call again in a moment.", path=path)
+
+
+def _forget_gone(gate: List[Dict[str, Any]], ctx: OpContext) -> bool:
+    """Let go of look-alikes that somebody has removed since they were last seen; whether there were any."""
+    gone = [str(row["path"]) for row in gate if ctx.vault.is_gone(str(row["path"]))]
+    for path in gone:
+        ctx.catalog.forget(path)
+    return bool(gone)
 
 
 def _already_there(path: str, dry_run: bool, ctx: OpContext) -> Envelope:

@@ -11,6 +11,7 @@ EchoError
  |- InvalidTarget        heading, block or key is not in the note; `headings`
  |- MalformedNote        the note's YAML does not parse; `line`, `column` (1-based)
  |- Conflict             the note is not the version the caller saw; `version`
+ |   `- Overtaken         our write was sent, and somebody else's bytes stand there now
  |- NoUndo               no version could be kept, so nothing was replaced
  |- IndexCorrupt         the entity index is broken and cannot be rebuilt now
  |- Misconfigured        the deployment lacks a setting
@@ -109,6 +110,10 @@ class MalformedNote(EchoError):
 class Conflict(EchoError):
     code = "conflict"
     outcome = Outcome(79, 412, True)
+
+
+class Overtaken(Conflict):
+    """A conflict found out after our write had been sent: it may have had its effect for a moment."""
 
 
 class NoUndo(EchoError):

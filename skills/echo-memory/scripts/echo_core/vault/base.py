@@ -77,6 +77,16 @@ class Vault:
         """Size and time of one file. NotFound when there is none."""
         raise NotImplementedError
 
+    def is_gone(self, path: str) -> bool:
+        """Whether there is surely no file at `path`; a backend that may hide files says False while it cannot tell."""
+        from echo_core.errors import NotFound
+
+        try:
+            self.stat(path)
+        except NotFound:
+            return True
+        return False
+
     def list_folder(self, path: str) -> Listing:
         """Direct children of a folder ("" is the root). NotFound when it is not there."""
         raise NotImplementedError

@@ -5,12 +5,13 @@ import threading
 from contextlib import AbstractContextManager
 from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
-from echo_core.errors import Conflict, InvalidPath, NotFound, NoUndo, VaultAuth
+from echo_core.errors import Conflict, InvalidPath, NotFound, NoUndo, Overtaken, VaultAuth
 from echo_core.history import HistoryStore
 from echo_core.paths import is_control
 from echo_core.vault.base import Listing, Stat, Vault
 
-# After these the write surely did not happen; after others (a timeout, say) it may have, and its version stays.
+# After these the write surely did not happen, an Overtaken aside; after others (a timeout, say) it may have, and its
+# version stays.
 _NOTHING_WRITTEN = (Conflict, InvalidPath, NotFound, VaultAuth)
 
 
@@ -35,8 +36,9 @@ class JournaledVault(Vault):
         kept = self._keep(path, expected, data)
         try:
             self._inner.write(path, data, expected)
-        except _NOTHING_WRITTEN:
-            self._withdraw(kept)
+        except _NOTHING_WRITTEN as failure:
+            if not isinstance(failure, Overtaken):
+                self._withdraw(kept)
             raise
 
     def delete(self, path: str, expected: bytes) -> None:
@@ -98,6 +100,9 @@ class JournaledVault(Vault):
 
     def stat(self, path: str) -> Stat:
         return self._inner.stat(path)
+
+    def is_gone(self, path: str) -> bool:
+        return self._inner.is_gone(path)
 
     def list_folder(self, path: str) -> Listing:
         return self._inner.list_folder(path)

@@ -58,6 +58,9 @@ class PreviewVault(Vault):
             return Stat(path, len(self._written[path]), 0)
         return self._inner.stat(path)
 
+    def is_gone(self, path: str) -> bool:
+        return path not in self._written and self._inner.is_gone(path)
+
     def list_folder(self, path: str) -> Listing:
         return self._inner.list_folder(path)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Sequence
 
-from echo_core.errors import Conflict, NotFound, VaultUnreachable
+from echo_core.errors import Conflict, NotFound, Overtaken, VaultUnreachable
 from echo_core.paths import stem
 
 
@@ -19,6 +19,12 @@ def conflict(path: str, what: str, version: str = "", others: Sequence[str] = ()
         data["candidates"] = _candidates(others)
     return Conflict(f"{path} {what}; nothing was written", hint="Read it again and decide on what it says now.",
                     **data)
+
+
+def overtaken(path: str, version: str) -> Overtaken:
+    """Our bytes were sent to `path` and somebody else's, without our edit in them, stand there now."""
+    return Overtaken(f"{path} was changed by somebody else meanwhile; your edit is not in it", path=path,
+                     version=version, hint="Read it again and decide on what it says now.")
 
 
 def emptied() -> VaultUnreachable:

@@ -45,7 +45,7 @@ class RestVault(Vault):
         self._writes = RestWrites(self._client, self._names)
         self._scan = RestScan(self._client, self._names, self._until)
         self._versions: Dict[str, object] = {}
-        self._claims = Claims(self._writes, self._names, self._scan)
+        self._claims = Claims(self._client, self._writes, self._names, self._scan)
 
     def read(self, path: str) -> bytes:
         path = check_path(path)
@@ -79,6 +79,9 @@ class RestVault(Vault):
             if data is not None:  # not taken in by Obsidian yet; a time that is always new asks to look again
                 return Stat(nfc(name), len(data), time.time_ns())
         raise missing(path, self._others(path, until))
+
+    def is_gone(self, path: str) -> bool:
+        return self._claims.is_gone(check_path(path), self._until())
 
     def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
         path = check_path(path)
@@ -220,9 +223,7 @@ class RestVault(Vault):
 
     def _remove(self, path: str, until: float) -> None:
         self._writes.remove(path, until)
-        self._scan.notes.discard(path)
-        if not is_inside(path, LOCKS):
-            self._names.gone(path)
+        self._claims.give_up(path)
 
     def _note(self, path: str) -> None:
         """Take in a file that we have written."""

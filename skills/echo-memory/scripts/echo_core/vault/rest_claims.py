@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import time
-from typing import Callable, Optional
+from typing import Callable, Optional, Set
 
 from echo_core.errors import InvalidPath, VaultUnreachable
-from echo_core.paths import is_inside, is_note
+from echo_core.paths import is_inside, is_note, parent
 from echo_core.vault.base import version_of
 from echo_core.vault.refusals import conflict
+from echo_core.vault.rest_client import RestClient
 from echo_core.vault.rest_paths import Spellings, nfc
 from echo_core.vault.rest_scan import RestScan
 from echo_core.vault.rest_write import RestWrites
@@ -22,7 +23,8 @@ _PAUSE_S = 0.2
 class Claims:
     """Claims on places of one vault. known: whether somebody, such as the entity index, knows a note at a path."""
 
-    def __init__(self, writes: RestWrites, names: Spellings, scan: RestScan) -> None:
+    def __init__(self, client: RestClient, writes: RestWrites, names: Spellings, scan: RestScan) -> None:
+        self._client = client
         self._writes = writes
         self._names = names
         self._scan = scan
@@ -44,7 +46,41 @@ class Claims:
             raise conflict(path, "exists already in another spelling", "", others)
         listed = path in map(nfc, found.files) and path != besides
         if listed or path in self._scan.notes or (is_note(path) and self.known(path)):
-            self._hold(path, until)
+            if self.is_gone(path, until):
+                self.give_up(path)
+            else:
+                self._hold(path, until)
+
+    def is_gone(self, path: str, until: float) -> bool:
+        """Whether somebody has removed the file: a folder above it shows all the other notes known there.
+
+        A loading Obsidian answers 404 as well, but it lists nothing of what it has not loaded.
+        """
+        if self._writes.look(path, until) is not None:
+            return False
+        branch = path
+        while branch:
+            folder, name = parent(branch), branch.rpartition("/")[2]
+            listed = self._client.listing(self._names.spelled(folder), until) or []
+            shown = {nfc(entry).rstrip("/") for entry in listed}
+            if branch == path and name in shown:
+                return False
+            others = self._known_in(folder) - {name}
+            if others:
+                return others <= shown
+            branch = folder
+        return False
+
+    def give_up(self, path: str) -> None:
+        """Nobody claims the place any more: its file was removed."""
+        self._scan.notes.discard(path)
+        if not is_inside(path, LOCKS):
+            self._names.gone(path)
+
+    def _known_in(self, folder: str) -> Set[str]:
+        """Names of the notes, and of the folders with notes, that were seen right below a folder."""
+        start = len(folder) + 1 if folder else 0
+        return {note[start:].partition("/")[0] for note in set(self._scan.notes) if is_inside(note, folder)}
 
     def _hold(self, path: str, until: float) -> None:
         """A 404 is no licence to create what is known: look again for a while, then give up."""

@@ -7,7 +7,7 @@ from typing import Dict, Optional, Tuple
 
 from echo_core.errors import EchoError, VaultBadResponse, VaultUnreachable
 from echo_core.vault.base import version_of
-from echo_core.vault.refusals import conflict
+from echo_core.vault.refusals import overtaken
 from echo_core.vault.rest_client import RestClient
 from echo_core.vault.rest_landing import Landing, body_of, landing
 from echo_core.vault.rest_paths import Spellings
@@ -45,7 +45,7 @@ class RestWrites:
     def replace(self, path: str, data: bytes, before: Optional[bytes], until: float) -> None:
         """PUT `data` over what was just compared to be `before`, and return when it is there.
 
-        Raises Conflict when somebody else's bytes without our edit stand there, VaultBadResponse with reason
+        Raises Overtaken when somebody else's bytes without our edit stand there, VaultBadResponse with reason
         "phantom" when the vault accepted and dropped it, and the failure of the PUT when it had no effect.
         """
         name, body = self._names.spelled(path), body_of(data)
@@ -57,7 +57,7 @@ class RestWrites:
                 self.lost_marks += outcome is Landing.BARE
                 return
             if outcome is Landing.THEIRS:
-                raise conflict(path, "was changed by somebody else meanwhile", version_of(now) if now else "")
+                raise overtaken(path, version_of(now) if now else "")
             if outcome is Landing.DOUBLED:
                 before, body = now, data  # this plugin strips no mark
             elif failure is None:
