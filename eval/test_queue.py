@@ -262,6 +262,15 @@ def test_what_passes_by_itself_is_not_parked(envelope: dict[str, Any], tmp_path:
     assert queue.counts() == {"depth": 2, "parked": 0, "conflicts": 0, "damaged": 0}
 
 
+def test_a_write_is_not_parked_when_the_vault_returns_right_behind_its_failure(tmp_path: Path) -> None:
+    """The vault that answers now is no proof that it answered the write."""
+    queue = WriteQueue(str(tmp_path), "v")
+    queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
+    answers = iter([{"ok": False, "code": "vault-unreachable", "error": "gone"}, {"ok": True}])
+    done = queue.replay(lambda write: next(answers), lambda: True)
+    assert (len(done.arrived), done.parked, done.left) == (1, [], 0)
+
+
 def test_the_queue_is_private_to_its_owner(machine: Machine) -> None:
     """Folder 0700, file 0600: it holds what the operator wrote."""
     machine("append", "list.md", "first")

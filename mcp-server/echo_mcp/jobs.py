@@ -63,6 +63,19 @@ class Repeated(threading.Thread):
         self._woken.set()
 
 
+class _Reading:
+    """One try to bring the catalog up to the vault. failure: how it ended, None when it went well."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.failure: EchoError | None = None
+
+    def end(self, failure: EchoError | None = None) -> None:
+        """Let those go on who wait for it."""
+        self.failure = failure
+        self.ended.set()
+
+
 class Refresher:
     """Keeps what is derived from the notes fresh, so that calls need not walk the vault.
 
@@ -78,8 +91,8 @@ class Refresher:
         self._index = index
         self._count = count
         self._health = health
-        self._tried = threading.Event()
-        self._failure: EchoError | None = None
+        self._lock = threading.Lock()
+        self._reading = _Reading()
         self._counted = 0.0
         self._changed = True
         self.thread = Repeated("refresh", self._run, ttl_s)
@@ -92,32 +105,38 @@ class Refresher:
         """
         if self._health.index_ready:
             return
-        if timeout_s:
-            self.retry()  # an old failure says nothing about a vault that may be back
-        if not self._tried.wait(timeout_s) and timeout_s:
+        reading = self.retry() if timeout_s else self._reading  # an old failure says nothing about a vault of now
+        if not reading.ended.wait(timeout_s) and timeout_s:
             raise VaultUnreachable(
                 "the notes are still being read for the first time", hint="Try again in a few seconds.",
                 reason="starting",
             )
-        if self._failure is not None:
-            raise self._failure.with_traceback(None)
+        if reading.failure is not None:
+            raise reading.failure.with_traceback(None)
 
-    def retry(self) -> None:
-        """Read the notes now if the last try failed; who waits hears of this try and not of that one."""
-        if self._failure is not None:
-            self._tried.clear()
-            self._failure = None
-            self.thread.wake()
+    def retry(self) -> _Reading:
+        """Read the notes now if the last try failed; returns the try that is under way, or that went well."""
+        with self._lock:
+            if self._reading.failure is not None:
+                self._reading = _Reading()
+                self.thread.wake()
+            return self._reading
+
+    def _begin(self) -> _Reading:
+        """The try that a run is now; a waiter may have asked for it already."""
+        with self._lock:
+            if self._reading.ended.is_set():
+                self._reading = _Reading()
+            return self._reading
 
     def _run(self) -> None:
+        reading = self._begin()
         try:
             self._changed = self._refresh() or self._changed
-            self._failure = None
-            self._tried.set()  # calls go on from here; recall says how much it can search already
+            reading.end()  # calls go on from here; recall says how much it can search already
             self._index()
         except EchoError as failure:
-            self._failure = failure
-            self._tried.set()
+            reading.end(failure)
             logs.event("refresh-failed", logging.WARNING, code=failure.code)
             return
         first = not self._health.index_ready

@@ -33,7 +33,7 @@ STOP_S = 8.5
 """Seconds from SIGTERM until running calls are left behind."""
 
 VAULT_SHARE = 0.85
-"""Share of a call's time that one request of the vault may take."""
+"""Share of a call's time that one request of the vault, or the wait for the first reading, may take."""
 
 
 @dataclass
@@ -141,8 +141,8 @@ def build(settings: Settings) -> Parts:
     health = Health()
     background = Background(ctx, settings, health)
     queue_of_writes.on_add = background.look_at_queue
-    # Calls wait for the first reading at most as long as a call may take; later the threads above keep it fresh.
-    ctx.refresh = lambda: background.refresher.wait(settings.timeout_s)
+    # Calls wait for the first reading, a little shorter than a call may take; later the threads above keep it fresh.
+    ctx.refresh = lambda: background.refresher.wait(VAULT_SHARE * settings.timeout_s)
     registry = Registry(settings.workers, settings.timeout_s)
     ctx.details = lambda: {
         "version": __version__, "tools": len(registry.tools()), "read_only": settings.read_only,

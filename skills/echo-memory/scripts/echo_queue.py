@@ -162,13 +162,13 @@ class WriteQueue:
             write = next((row for row in self._select(database) if not row.reason), None)
             if write is None:
                 return False
-            envelope = call(write)
-            verdict = str(envelope.get("code") or envelope.get("action") or "")
+            envelope = _tried(write, call, vault_answers)
+            if envelope is None:
+                return False
+            verdict = _verdict(envelope)
             if envelope.get("ok") and verdict != "partial":
                 database.execute("delete from writes where op_id = ?", (write.op_id,))
                 arrived.append(write.op_id)
-            elif verdict in RETRY_LATER and (verdict == "lock-held" or not vault_answers()):
-                return False
             else:
                 why = envelope.get("error") or " ".join(envelope.get("warnings", [])) or envelope.get("hint", "")
                 reason = f"{verdict}: {why}"[:500]
@@ -241,6 +241,28 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
         database.execute("rollback")
         raise
     database.execute("commit")
+
+
+def _tried(
+    write: Waiting, call: Callable[[Waiting], Mapping[str, Any]], vault_answers: Callable[[], bool]
+) -> Optional[Mapping[str, Any]]:
+    """The envelope that decides about a write, None while it has to wait longer.
+
+    A vault that answers right after a write failed for want of it may have come back in between, so only the second
+    such failure is the write's own.
+    """
+    for _ in range(2):
+        envelope = call(write)
+        verdict = _verdict(envelope)
+        if verdict not in RETRY_LATER:
+            return envelope
+        if verdict == "lock-held" or not vault_answers():
+            return None
+    return envelope
+
+
+def _verdict(envelope: Mapping[str, Any]) -> str:
+    return str(envelope.get("code") or envelope.get("action") or "")
 
 
 def summary_of(write: Waiting) -> Optional[str]:
