@@ -55,6 +55,7 @@ def found(query: str, text: str) -> bool:
         ("don't", "I dont know"),
         ("Ada's", "Ada said"),
         ("Ｔｏｋｙｏ", "tokyo"),
+        ("الله", "كتبت \ufdfa هنا"),
     ],
 )
 def test_a_word_is_found_however_it_is_written(query: str, text: str) -> None:
@@ -111,8 +112,10 @@ def test_text_without_letters_gives_no_token_that_finds_anything(text: str) -> N
 def test_any_text_is_tokenised_and_finds_itself(text: str) -> None:
     """No input raises, and what a query takes from a text the index takes from it too."""
     held = set(index_tokens(text))
+    assert all(token.split() == [token] for token in held)
     for group in query_words(text):
         assert not held.isdisjoint(group)
+    assert list(find_words(text, held)) == [word for word in words(text) if word.tokens]
 
 
 @given(st.text(alphabet=st.characters(categories=["Ll", "Lu", "Lo"]), min_size=1, max_size=20))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import AbstractSet, Iterator, List, NamedTuple, Tuple
+from itertools import chain
+from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Tuple
 
 from echo_core.stemming import stem
 from echo_core.text import name_keys
@@ -20,6 +21,8 @@ VERSION = 1
 PREFIX = "~"
 _PREFIX_LENGTH = 4
 _LONGEST_TOKEN = 64
+_REMEMBERED = 1 << 15
+_LONGEST_REMEMBERED = 40
 
 _PAIRED = (
     "\u2e80-\u2fdf\u3005-\u3007\u3041-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
@@ -35,8 +38,9 @@ _MARKS = (
 )
 _LETTER = f"(?:[^\\W{_PAIRED}]|[{_MARKS}])"
 _RUN = re.compile(f"[{_PAIRED}]+|{_LETTER}+(?:[-./'\u2019\u02bc:@\\\\]{_LETTER}+)*(?:\\+\\+|#(?!\\w))?")
+_CHUNK = re.compile(r"\S+")
 _IS_PAIRED = re.compile(f"[{_PAIRED}]")
-_SEGMENT_BREAK = re.compile(r"[/\\:@]")
+_SEGMENT_BREAK = re.compile(r"[\s/\\:@]")  # blanks: compatibility forms such as \ufdfa stand for several words
 _PART_BREAK = re.compile("[-._'\u2019\u02bc]+")
 _CAMEL = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SUFFIX = re.compile(r"(\w)(\+\+|#)$")
@@ -68,7 +72,16 @@ def words(text: str) -> Iterator[Word]:
 
 def find_words(text: str, tokens: AbstractSet[str]) -> Iterator[Word]:
     """The words of `text` that have one of `tokens`, in order; much quicker than `words` when they are few."""
-    for match in _RUN.finditer(text):
+    wanted = {chunk for chunk in set(text.split()) if not tokens.isdisjoint(_CHUNK_TOKENS[chunk])}
+    if not wanted:
+        return
+    for chunk in _CHUNK.finditer(text):
+        if chunk.group() in wanted:
+            yield from _words_between(text, chunk.start(), chunk.end(), tokens)
+
+
+def _words_between(text: str, start: int, end: int, tokens: AbstractSet[str]) -> Iterator[Word]:
+    for match in _RUN.finditer(text, start, end):
         run = match.group()
         if _IS_PAIRED.match(run):
             yield from (word for word in _paired_words(run, match.start()) if word.tokens[0] in tokens)
@@ -83,8 +96,37 @@ def index_tokens(text: str) -> List[str]:
 
     Spaceless scripts give single characters too, so that a query of one character finds them.
     """
+    return list(chain.from_iterable(map(_CHUNK_TOKENS.__getitem__, text.split())))
+
+
+class _ChunkTokens(Dict[str, Tuple[str, ...]]):
+    """The tokens of what stands between two blanks, remembered while it is short: most text repeats itself.
+
+    When it is full, what was not asked for since the last time it was full is forgotten.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._older: Dict[str, Tuple[str, ...]] = {}
+
+    def __missing__(self, chunk: str) -> Tuple[str, ...]:
+        found = self._older.get(chunk)
+        if found is None:
+            found = _tokens_of_chunk(chunk)
+        if len(chunk) <= _LONGEST_REMEMBERED:
+            if len(self) >= _REMEMBERED:
+                self._older = dict(self)
+                self.clear()
+            self[chunk] = found
+        return found
+
+
+_CHUNK_TOKENS = _ChunkTokens()
+
+
+def _tokens_of_chunk(chunk: str) -> Tuple[str, ...]:
     found: List[str] = []
-    for run in _RUN.findall(text):
+    for run in _RUN.findall(chunk):
         if _IS_PAIRED.match(run):
             run = unicodedata.normalize("NFKC", run).lower()
             found.extend(run)
@@ -92,7 +134,7 @@ def index_tokens(text: str) -> List[str]:
                 found.extend(_pairs(run))
         else:
             found.extend(_run_tokens(run))
-    return found
+    return tuple(found)
 
 
 def query_words(text: str) -> List[Tuple[str, ...]]:
@@ -127,7 +169,7 @@ def _pairs(run: str) -> List[str]:
     return [run[place:place + 2] for place in range(len(run) - 1)]
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=_REMEMBERED)
 def _run_tokens(run: str) -> Tuple[str, ...]:
     """The tokens of all parts of a word, the joined form once, at the end."""
     groups = _word_groups(run)
@@ -137,11 +179,12 @@ def _run_tokens(run: str) -> Tuple[str, ...]:
     return tuple(token for group in groups for token in group if token not in shared) + tuple(sorted(shared))
 
 
-@lru_cache(maxsize=1 << 16)
 def _word_groups(run: str) -> Tuple[Tuple[str, ...], ...]:
     """One group of tokens for each part of a word; every group also holds the joined form of its segment."""
-    groups: List[Tuple[str, ...]] = []
     compatible = unicodedata.normalize("NFKC", run)
+    if compatible.isalpha() and not (compatible.isascii() and _is_camel(compatible)):
+        return (_forms(compatible),)
+    groups: List[Tuple[str, ...]] = []
     for segment in _SEGMENT_BREAK.split(compatible):
         segment = _CONTRACTION.sub("", _POSSESSIVE.sub("", segment))
         suffix = _SUFFIX.search(segment)
@@ -152,6 +195,11 @@ def _word_groups(run: str) -> Tuple[Tuple[str, ...], ...]:
         joined = _forms("".join(parts))[:1] if len(parts) > 1 else ()
         groups.extend(_forms(part) + joined for part in parts)
     return tuple(groups)
+
+
+def _is_camel(word: str) -> bool:
+    """Whether letters change from small to capital inside a word of ASCII letters."""
+    return not (word.islower() or word.isupper() or word[1:].islower())
 
 
 def _parts(segment: str) -> List[str]:
