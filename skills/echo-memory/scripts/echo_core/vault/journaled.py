@@ -1,21 +1,20 @@
 """A vault that keeps what it replaces: no replacement without a version to go back to (spec 6.3)."""
 from __future__ import annotations
 
-import threading
-from contextlib import AbstractContextManager
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Dict, List, Optional
 
 from echo_core.errors import Conflict, InvalidPath, NotFound, NoUndo, Overtaken, VaultAuth
 from echo_core.history import HistoryStore
 from echo_core.paths import is_control
-from echo_core.vault.base import Listing, Stat, Vault
+from echo_core.vault.base import Vault
+from echo_core.vault.forwarding import ForwardingVault
 
 # After these the write surely did not happen, an Overtaken aside; after others (a timeout, say) it may have, and its
 # version stays.
 _NOTHING_WRITTEN = (Conflict, InvalidPath, NotFound, VaultAuth)
 
 
-class JournaledVault(Vault):
+class JournaledVault(ForwardingVault):
     """Forwards to `inner`; versions of what is about to go are in `history` before it goes.
 
     Control files (locks, the derived index) have no history. When no version can be kept, what loses bytes is refused
@@ -23,14 +22,9 @@ class JournaledVault(Vault):
     """
 
     def __init__(self, inner: Vault, history: HistoryStore) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._history = history
-        self._call = threading.local()
         self._unkept = 0
-
-    def note_context(self, tool: str, op_id: str) -> None:
-        self._call.value = (tool, op_id)
-        self._inner.note_context(tool, op_id)
 
     def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
         kept = self._keep(path, expected, data)
@@ -82,39 +76,8 @@ class JournaledVault(Vault):
             # A version too many is harmless; the caller must hear why the write failed.
             self._unkept += 1
 
-    def _context(self) -> Tuple[str, str]:
-        call: Tuple[str, str] = getattr(self._call, "value", ("", ""))
-        return call
-
     def describe(self) -> Dict[str, object]:
         facts = dict(self._inner.describe())
         facts["history_gaps"] = self._unkept
         facts["history_problems"] = self._history.problems()
         return facts
-
-    def read(self, path: str) -> bytes:
-        return self._inner.read(path)
-
-    def read_many(self, paths: Iterable[str]) -> Iterator[Tuple[str, bytes]]:
-        return self._inner.read_many(paths)
-
-    def stat(self, path: str) -> Stat:
-        return self._inner.stat(path)
-
-    def is_gone(self, path: str) -> bool:
-        return self._inner.is_gone(path)
-
-    def list_folder(self, path: str) -> Listing:
-        return self._inner.list_folder(path)
-
-    def walk(self) -> Iterator[Stat]:
-        return self._inner.walk()
-
-    def unreadable(self) -> List[str]:
-        return self._inner.unreadable()
-
-    def exclusive(self) -> AbstractContextManager[None]:
-        return self._inner.exclusive()
-
-    def check(self) -> None:
-        self._inner.check()

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import codecs
 from enum import Enum
-from typing import Optional, Tuple
+from typing import Optional
 
 from echo_core.errors import MalformedNote
+from echo_core.pieces import pieces_of, stands
 
 BOM = codecs.BOM_UTF8
 
@@ -31,7 +32,7 @@ def landing(before: Optional[bytes], data: bytes, now: Optional[bytes]) -> Landi
         return Landing.BARE
     if data.startswith(BOM) and now == BOM + data:
         return Landing.DOUBLED
-    if now is not None and _holds_edit(before or b"", data, now):
+    if now is not None and _holds_edit(before, data, now):
         return Landing.OURS
     return Landing.THEIRS
 
@@ -55,32 +56,10 @@ def require_text(path: str, data: bytes) -> None:
         ) from None
 
 
-def _holds_edit(before: bytes, data: bytes, now: bytes) -> bool:
-    """Whether what our edit put in stands in `now`, though it did not stand in `before`.
+def _holds_edit(before: Optional[bytes], data: bytes, now: bytes) -> bool:
+    """Whether all that our edit put in stands in `now`.
 
     Only for insertions: of a replacement it cannot be said that somebody else's bytes agree with it.
     """
-    start, end = _common_ends(before, data)
-    if start + end < len(before):
-        return False
-    inserted = data[start:len(data) - end]
-    return bool(inserted.strip()) and now.count(inserted) > before.count(inserted)
-
-
-def _common_ends(one: bytes, other: bytes) -> Tuple[int, int]:
-    """Lengths of the common start and of the common end that do not overlap."""
-    most = min(len(one), len(other))
-    start = _same(one, other, most)
-    return start, _same(one[::-1], other[::-1], most - start)
-
-
-def _same(one: bytes, other: bytes, most: int) -> int:
-    """How many leading bytes are the same, by halving: notes may be large."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    pieces = pieces_of(before, data)
+    return bool(pieces) and all(piece.only_adds and stands(piece, now) for piece in pieces)
