@@ -14,8 +14,9 @@ from echo_core.kinds import KINDS
 from echo_core.lint import CHECKS
 from echo_load import load_op
 from echo_mcp.health import Health
-from echo_mcp.http import MCP_PATHS, routes
+from echo_mcp.http import routes
 from echo_mcp.metrics import prometheus
+from echo_mcp.refusals import MCP_PATHS, REFUSALS, Refusal
 from echo_mcp.registry import Registry
 from echo_mcp.settings import SETTINGS, Setting
 from echo_tools import REFLECT_FIELDS, TOOLS, TRIAGE_FIELDS, Tool
@@ -100,6 +101,12 @@ def test_every_code_and_decision_is_documented_with_its_outcome(code: str, outco
     """MCP isError, exit code and HTTP status are those of the code."""
     assert table_row(page("docs/envelope.md"), code)[3:] == [
         "yes" if outcome.is_error else "no", str(outcome.exit_code), str(outcome.http_status)]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: f"{refusal.status}-{refusal.code}")
+def test_every_refusal_of_http_is_documented(refusal: Refusal) -> None:
+    """With its status and code in one row."""
+    assert re.search(rf"^\| {refusal.status} \| `{refusal.code}` \|", page("docs/http.md"), re.M)
 
 
 @pytest.mark.parametrize("verb", VERBS)

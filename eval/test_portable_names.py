@@ -1,4 +1,4 @@
-"""No new note gets a name that Windows or Android cannot hold; notes that have one stay fully usable (spec 2.3, 3.4)."""
+"""No new note gets a name that Windows or Android cannot hold; notes that have one stay usable (spec 2.3, 3.4)."""
 from __future__ import annotations
 
 from pathlib import Path

@@ -10,8 +10,9 @@ import time
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from echo_mcp import logs
-from echo_mcp.limits import CLOSE, App, Receive, Scope, Send, answer
+from echo_mcp import logs, refusals
+from echo_mcp.asgi import CLOSE, App, Receive, Scope, Send
+from echo_mcp.refusals import refuse
 
 OPEN_PATHS = (b"/health",)
 """Paths that answer GET and HEAD without a token."""
@@ -24,8 +25,6 @@ UNREAD_BODY = 65536
 HEAD_LIMIT = 32 * 1024
 """Largest path with headers, in bytes."""
 MAX_HEADERS = 100
-
-_UNAUTHORIZED = b'{"error":"unauthorized"}'
 
 
 class HostGuard:
@@ -44,13 +43,13 @@ class HostGuard:
         hosts = _header(scope, b"host")
         origins = _header(scope, b"origin")
         if _head_too_large(scope):
-            await answer(send, 431, b"The request's head is too large.", CLOSE)
+            await refuse(send, scope, refusals.HEAD_TOO_LARGE, CLOSE, limit=HEAD_LIMIT)
         elif len(hosts) != 1 or len(origins) > 1:
-            await answer(send, 400, b"Exactly one Host header and at most one Origin are needed.", CLOSE)
+            await refuse(send, scope, refusals.BAD_HEADERS, CLOSE)
         elif not self._host_allowed(hosts[0]):
-            await answer(send, 421, b"This host name is not served; add it to ECHO_MCP_ALLOWED_HOSTS.")
+            await refuse(send, scope, refusals.HOST)
         elif origins and not self._origin_allowed(origins[0]):
-            await answer(send, 403, b"This origin may not call; add it to ECHO_MCP_ALLOWED_ORIGINS.")
+            await refuse(send, scope, refusals.ORIGIN)
         else:
             await self._app(scope, receive, send)
 
@@ -91,17 +90,15 @@ class TokenGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("raw_path") or scope["path"].encode()
         if path.startswith(ABSENT_PATHS[0]) or path == ABSENT_PATHS[1]:
-            await answer(send, 404, b"Not found.", *_hang_up(scope))
+            await refuse(send, scope, refusals.NOT_FOUND, *_hang_up(scope))
         elif path in OPEN_PATHS and scope["method"] in ("GET", "HEAD"):
             await self._open_app(scope, receive, send)
         elif self._authorized(scope):
             await self._app(scope, receive, send)
         else:
             self._count()
-            await answer(
-                send, 401, _UNAUTHORIZED, (b"content-type", b"application/json"),
-                (b"www-authenticate", b'Bearer realm="echo"'), *_hang_up(scope),
-            )
+            challenge = (b"www-authenticate", b'Bearer realm="echo"')
+            await refuse(send, scope, refusals.UNAUTHORIZED, challenge, *_hang_up(scope))
 
     def _authorized(self, scope: Scope) -> bool:
         values = _header(scope, b"authorization")

@@ -13,14 +13,14 @@ from typing import Any, ClassVar
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from echo_mcp.refusals import BAD_REQUEST, BUSY, TIMEOUT, last_words
+
 READ_DEADLINE_S = 30.0
 """Longest time from a request's first byte, or a connection's start, to the request's last byte."""
 SPARE_FILES = 200
 """Descriptors kept free for the vault, the state folder and the process itself."""
 MAX_CONNECTIONS = 2000
 
-_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-_BUSY = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _READ = (h11.DONE, h11.MUST_CLOSE, h11.CLOSED, h11.ERROR)
 
 
@@ -66,6 +66,10 @@ class GuardedProtocol(H11Protocol):
         if self.conn.their_state in _READ:
             self._stop_deadline()
 
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is refused like everything else."""
+        self._leave(last_words(BAD_REQUEST))
+
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.conn.their_state is h11.IDLE:
@@ -87,12 +91,12 @@ class GuardedProtocol(H11Protocol):
             self._deadline = None
 
     def _too_slow(self) -> None:
-        self._leave(b"" if self.cycle is not None and self.cycle.response_started else _TIMEOUT)
+        self._leave(b"" if self.cycle is not None and self.cycle.response_started else last_words(TIMEOUT))
 
     def _make_room(self) -> None:
         oldest = next(iter(self._waiting))
         if oldest is self:
-            self._leave(_BUSY)
+            self._leave(last_words(BUSY))
         else:
             oldest._leave(b"")
 

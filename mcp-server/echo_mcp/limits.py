@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from echo_mcp.asgi import CLOSE, App, Message, Receive, Scope, Send
+from echo_mcp.refusals import BODY_TOO_LARGE, BUSY, refuse
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Largest request body in bytes."""
@@ -75,18 +72,6 @@ class Workers:
                 future.set_result(result)
 
 
-async def answer(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-    """Send one whole response; a text body unless a content-type header is given."""
-    own = [(b"content-length", str(len(body)).encode())]
-    if not any(name == b"content-type" for name, _ in headers):
-        own.append((b"content-type", b"text/plain; charset=utf-8"))
-    await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
-    await send({"type": "http.response.body", "body": body})
-
-
-CLOSE = (b"connection", b"close")
-
-
 class RequestLimits:
     """Stands behind auth: refuses too many requests at once (503) and too large bodies (413).
 
@@ -102,7 +87,7 @@ class RequestLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._busy >= self._requests:
-            await answer(send, 503, b"Too many requests at once; try again.", (b"retry-after", b"1"), CLOSE)
+            await refuse(send, scope, BUSY, (b"retry-after", b"1"), CLOSE)
             return
         self._busy += 1
         try:
@@ -112,7 +97,7 @@ class RequestLimits:
 
     async def _within(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _declared_length(scope) > self._body_limit:
-            await self._too_large(send)
+            await self._too_large(scope, send)
             return
         body = bytearray()
         more = True
@@ -122,13 +107,13 @@ class RequestLimits:
                 return
             body += message.get("body", b"")
             if len(body) > self._body_limit:
-                await self._too_large(send)
+                await self._too_large(scope, send)
                 return
             more = message.get("more_body", False)
         await self._app(scope, _replay(bytes(body), receive), send)
 
-    async def _too_large(self, send: Send) -> None:
-        await answer(send, 413, f"The body is larger than {self._body_limit} bytes.".encode(), CLOSE)
+    async def _too_large(self, scope: Scope, send: Send) -> None:
+        await refuse(send, scope, BODY_TOO_LARGE, CLOSE, limit=self._body_limit)
 
 
 def _declared_length(scope: Scope) -> int:

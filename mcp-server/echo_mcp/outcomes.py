@@ -124,6 +124,11 @@ def rest_answer(envelope: Envelope) -> tuple[int, dict[str, Any]]:
     status = outcome_of(envelope).http_status
     if envelope.get("ok"):
         return status, {"success": True, "data": envelope}
+    return status, failure_body(envelope)
+
+
+def failure_body(envelope: Envelope) -> dict[str, Any]:
+    """What a failure or a decision looks like outside MCP: `{"success": false, "error": {code, message}, "data"}`."""
     code = str(envelope.get("code") or envelope.get("action") or "internal")
     message = str(envelope.get("error") or envelope.get("hint") or code)
-    return status, {"success": False, "error": {"code": code, "message": message}, "data": envelope}
+    return {"success": False, "error": {"code": code, "message": message}, "data": envelope}

@@ -19,7 +19,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 
 from echo_mcp import __version__, outcomes
-from echo_mcp.limits import BODY_LIMIT, App
+from echo_mcp.asgi import App
+from echo_mcp.limits import BODY_LIMIT
 from echo_mcp.registry import Registry, ToolRecord
 
 INSTRUCTIONS_LIMIT = 2048
@@ -87,7 +88,8 @@ class McpDoor:
         record = self._registry.find(params.name)
         if record is None:
             near = self._registry.nearest(params.name)
-            raise MCPError(types.INVALID_PARAMS, "Unknown tool." + (f" Did you mean {near}?" if near else ""))
+            hint = f" Did you mean {near}?" if near else ""
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool.{hint}", {"code": "not-found"})
         arguments = params.arguments or {}
         envelope = await self._registry.call(record.name, arguments)
         return {
@@ -130,7 +132,7 @@ class McpDoor:
     async def _get_prompt(self, _: Any, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         record = self._registry.prompt(params.name)
         if record is None:
-            raise MCPError(types.INVALID_PARAMS, "Unknown prompt.")
+            raise MCPError(types.INVALID_PARAMS, "Unknown prompt.", {"code": "not-found"})
         content = types.TextContent(type="text", text=record.text)
         return types.GetPromptResult(
             description=record.description, messages=[types.PromptMessage(role="user", content=content)]

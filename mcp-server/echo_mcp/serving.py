@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
+from echo_mcp.asgi import App
 from echo_mcp.auth import HEAD_LIMIT
 from echo_mcp.connections import GuardedProtocol
-from echo_mcp.limits import App
 
 GRACE_S = 6
 """Seconds that requests in work get to finish after SIGTERM."""

@@ -20,8 +20,8 @@ from echo_place import Place
 from echo_queue import WriteQueue
 
 from echo_mcp import __version__, follow, http, jobs, logs
+from echo_mcp.asgi import App
 from echo_mcp.health import Health
-from echo_mcp.limits import App
 from echo_mcp.registry import Registry
 from echo_mcp.sdk import McpDoor
 from echo_mcp.settings import Settings, SettingsFault
