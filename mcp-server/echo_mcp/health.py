@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from echo_core.errors import EchoError, VaultAuth
+from echo_core.vault.reach import Reach
 
 PROBE_S = 5.0
 """Seconds between two probes of the vault."""
@@ -18,9 +19,13 @@ PROBE_PATIENCE_S = 8.0
 
 
 class Health:
-    """The facts. All methods return at once and may be called from any thread."""
+    """The facts. All methods return at once and may be called from any thread.
 
-    def __init__(self) -> None:
+    reach: what the calls find out about the vault between two probes.
+    """
+
+    def __init__(self, reach: Reach | None = None) -> None:
+        self._reach = reach or Reach()
         self._lock = threading.Lock()
         self._serving = False
         self._disk_ok = True
@@ -81,9 +86,10 @@ class Health:
 
     @property
     def vault_reachable(self) -> bool:
-        """Whether the last probe was answered and none has hung since."""
+        """Whether the last probe and the last call were answered and no probe has hung since."""
         since = self._probing_since
-        return self._reachable and (since is None or time.monotonic() - since < PROBE_PATIENCE_S)
+        answers = self._reachable and self._reach.away() is None
+        return answers and (since is None or time.monotonic() - since < PROBE_PATIENCE_S)
 
     def snapshot(self) -> tuple[int, dict[str, Any]]:
         """(HTTP status, body): 200 while serving, 503 while starting or stopping."""

@@ -15,11 +15,13 @@ from collections.abc import Callable
 import echo_offline
 import watchfiles
 from echo_context import OpContext
-from echo_core.errors import EchoError, VaultUnreachable
+from echo_core.errors import EchoError, VaultAuth, VaultUnreachable
 
 from echo_mcp import logs
 from echo_mcp.health import PROBE_S, Health
 
+KEY_S = 30.0
+"""Seconds between two probes of a vault that refuses the key: more would look like an attack."""
 LINT_S = 600.0
 """Seconds between two countings of findings, when the notes have changed."""
 BREATH = 4.0
@@ -155,7 +157,13 @@ def probe(check: Callable[[], None], state_dir: str, health: Health, answered: C
     check: raises the vault's errors. answered: called after each probe that went well.
     """
 
+    trouble, asked = "", 0.0
+
     def once() -> None:
+        nonlocal trouble, asked
+        if trouble == VaultAuth.code and time.monotonic() - asked < KEY_S:
+            return
+        asked = time.monotonic()
         health.probe_begins()
         failure: EchoError | None = None
         try:
@@ -163,7 +171,12 @@ def probe(check: Callable[[], None], state_dir: str, health: Health, answered: C
         except EchoError as error:
             failure = error
         health.probed(failure, disk_usable(state_dir))
+        before, trouble = trouble, "" if failure is None else failure.code
+        if trouble and trouble != before:
+            logs.event("vault-away", logging.WARNING, code=trouble)
         if failure is None:
+            if before:
+                logs.event("vault-back")
             answered()
 
     return Repeated("probe", once, PROBE_S)

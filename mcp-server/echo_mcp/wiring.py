@@ -97,7 +97,7 @@ class Background:
             lambda: _refresh(ctx), lambda: _index(ctx), lambda: _findings(ctx), health, settings.index_ttl_s,
         )
         self._flusher = jobs.flusher(ctx, health)
-        self._probe = jobs.probe(ctx.vault.check, settings.state_dir, health, self._vault_answers)
+        self._probe = jobs.probe(ctx.reach.probe, settings.state_dir, health, self._vault_answers)
 
     def start(self) -> None:
         """Start all threads; the notes are read behind, calls that need them wait."""
@@ -138,7 +138,7 @@ def build(settings: Settings) -> Parts:
     )
     queue_of_writes = WriteQueue(settings.state_dir, settings.place.name, "server")
     with_queue(ctx, queue_of_writes, settings.state_dir)
-    health = Health()
+    health = Health(ctx.reach)
     background = Background(ctx, settings, health)
     queue_of_writes.on_add = background.look_at_queue
     # Calls wait for the first reading, a little shorter than a call may take; later the threads above keep it fresh.

@@ -25,6 +25,7 @@ from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
 from echo_core.vault.folder import FolderVault
 from echo_core.vault.journaled import JournaledVault
+from echo_core.vault.reach import ReachedVault
 from echo_place import DEFAULT_TIMEOUT_S, Place, place_of
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def build_context(
     index and route map count as current without asking the vault; 0 for a folder, where asking costs nothing.
     """
     history = HistoryStore(state_dir, clock)
-    inner = backend or FolderVault(vault_root)
+    inner = ReachedVault(backend or FolderVault(vault_root))
     vault = wrap(JournaledVault(inner, history))
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
@@ -134,6 +135,7 @@ def build_context(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
         routes=RouteStore(vault, trust_s).load, feed=feed, lock=lock, history=history, owner=owner,
         allow_secrets=allow_secrets, token_required=token_required, read_only=read_only, notify=notify,
+        reach=inner.reach,
     )
 
 

@@ -6,7 +6,7 @@ The server builds one context with warm parts (`echo_mcp.wiring`), the CLI build
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional
 
 from echo_core.catalog import Catalog
@@ -19,6 +19,7 @@ from echo_core.names import Names
 from echo_core.routing import RouteMap
 from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
+from echo_core.vault.reach import Reach
 from echo_queue import WriteQueue
 
 
@@ -39,7 +40,7 @@ class OpContext:
     (MCP and REST yes, CLI no). queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when
     there is no queue. flush: replays waiting writes and returns how many arrived. details: more facts for
     `echo_health`. waiting: the queue itself; state_dir: the folder for state. refresh: how `fresh` is done; None
-    walks the vault (the server keeps it warm).
+    walks the vault (the server keeps it warm). reach: whether the vault answers.
     """
 
     vault: Vault
@@ -62,6 +63,7 @@ class OpContext:
     refresh: Optional[Callable[[], None]] = None
     waiting: Optional[WriteQueue] = None
     state_dir: str = ""
+    reach: Reach = field(default_factory=Reach)
 
     def __post_init__(self) -> None:
         self.linker = LinkerCache(self.catalog)
