@@ -161,7 +161,8 @@ def test_a_fault_of_our_own_is_a_500_with_an_error_id(tmp_path: Path) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"authorization", f"Bearer {TOKEN}".encode())]
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"),
+               (b"authorization", f"Bearer {TOKEN}".encode())]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "raw_path": b"/mcp", "query_string": b"",
              "headers": headers, "root_path": ""}
     asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
