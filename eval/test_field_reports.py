@@ -100,6 +100,22 @@ def test_a_wrong_target_answers_the_real_headings(desk: Any) -> None:
     assert note.text == before
 
 
+def test_two_headings_of_one_path_are_both_read_and_edited(desk: Any) -> None:
+    """Each name of the refusal's list, of get_note and of recall is one that the next call takes."""
+    text = "# Trip\n\n## Mon\n\nparrots\n\n## Tue\n\n## Mon\n\nlizards\n"
+    note = desk(text)
+    refused = note.patch("append", "Trip::Mon", "x")
+    real = ["Trip", "Trip::Mon#1", "Trip::Tue", "Trip::Mon#2"]
+    assert (refused["code"], refused["headings"]) == ("invalid-target", real)
+    assert [row["heading"] for row in refused["candidates"]] == ["Trip::Mon#1", "Trip::Mon#2"]
+    assert note.server.call("echo_get_note", path=note.path)["headings"] == real
+    sections = [note.server.call("echo_get_note", path=note.path, section=name)["content"] for name in real[1:]]
+    assert sections == ["## Mon\n\nparrots\n\n", "## Tue\n\n", "## Mon\n\nlizards\n"]
+    assert note.append("- more", section="Trip::Mon#1")["ok"]
+    assert note.patch("replace", "Mon#2", "geckos")["ok"]
+    assert note.text == text.replace("parrots\n", "parrots\n- more\n").replace("lizards", "geckos")
+
+
 def test_a_nested_heading_is_edited_in_place_even_with_create(desk: Any) -> None:
     """`Section B` inside `Section A` is found by its own name; no stray heading appears."""
     note = desk("# Patch Test\n\n## Section A\n\na\n\n### Section B\n\nb\n\n## Section C\n\nc\n")

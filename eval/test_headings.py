@@ -5,7 +5,7 @@ import random
 
 import pytest
 from echo_core.errors import InvalidTarget
-from echo_core.markdown import find_heading, full_path, headings, section_text
+from echo_core.markdown import addresses, find_heading, full_path, headings, section_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -118,6 +118,53 @@ def test_a_name_of_several_headings_is_an_error_with_candidates() -> None:
         find_heading(text, "Log")
     assert [found["heading"] for found in caught.value.data["candidates"]] == ["Day::Mon::Log", "Day::Tue::Log"]
     assert find_heading(text, "Tue::Log").line == 9
+
+
+TWINS = "# A\n\n## X\n\none\n\n## Y\n\n## X\n\ntwo\n\n### Log\n\n# A\n\n## X\n\nthree\n"
+
+
+def test_headings_of_one_path_are_numbered_from_the_top() -> None:
+    """Each is found by its number, also without what stands above it; the bare name means none of them."""
+    assert addresses(headings(TWINS)) == ["A#1", "A::X#1", "A::Y", "A::X#2", "A::X::Log", "A#2", "A::X#3"]
+    assert [find_heading(TWINS, name).line for name in ("A::X#1", "a::x#2", "X#3", "## A::X#2")] == [3, 9, 17, 9]
+    for name in ("A::X", "X", "A", "A::X#0", "A::X#4", "X#"):
+        with pytest.raises(InvalidTarget) as caught:
+            find_heading(TWINS, name)
+        assert caught.value.data["headings"] == addresses(headings(TWINS))
+
+
+@pytest.mark.parametrize("text", [
+    "# X\n\n# X\n\n# X#1\n\n# X#2\n", "# X#1\n\n# X#1\n\n# X\n\n# X\n", "#\n\n##\n\n#\n\n# #1\n",
+    "# A  b\n\n# A b\n\n# A\tb\n", "# a\n\n# A\n", "# A::B\n\n# A\n\n## B\n", "# A\u2028b\x0bc\n\n# \x1b[0m\n",
+    "# Gr\udcf6\udcdfe\n\n# Gr\udcf6\udcdce\n", "# e\u0301\n\n# \u00e9\n",
+    "# " + "x" * 900 + "\n\n# " + "x" * 800 + "y\n",
+    "# \u00a0A\n\n# A\u00a0\n", "# C#\n\n# C #\n\n# C\n", TWINS,
+])
+def test_every_heading_has_an_address_that_means_it_alone(text: str) -> None:
+    """Whatever titles hold, what an answer lists can be asked for, by bytes that any client can send."""
+    known = headings(text)
+    for head, address in zip(known, addresses(known), strict=True):
+        assert find_heading(text, address) == head, address
+        assert address.encode().decode().isprintable()
+        assert address == address.strip() != ""
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["# ", "## ", "### "]),
+                          st.text(st.sampled_from("aA#12:\u00e4\u0301 …"), max_size=5)), max_size=8))
+def test_no_mix_of_titles_leaves_a_heading_without_an_address(lines: list[tuple[str, str]]) -> None:
+    """Numbers, marks and colons in titles never collide with those of addresses."""
+    text = "".join(f"{marks}{title}\n\n" for marks, title in lines)
+    known = headings(text)
+    assert [find_heading(text, address) for address in addresses(known)] == known
+
+
+def test_an_address_that_was_cut_still_means_its_heading() -> None:
+    """An answer shows 200 characters of a long one, which is enough while no other begins so."""
+    text = "# " + "long " * 60 + "one\n\n# " + "longer " * 60 + "\n"
+    assert find_heading(text, "long " * 39 + "lon…").line == 1
+    with pytest.raises(InvalidTarget):
+        find_heading(text.replace("longer ", "long ", 39), "long " * 30 + "…")
 
 
 def test_marks_tell_headings_of_one_name_apart() -> None:

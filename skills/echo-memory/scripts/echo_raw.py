@@ -34,7 +34,7 @@ def map_op(path: str, *, ctx: OpContext) -> Envelope:
     if block.malformed:
         warnings.append(f"the frontmatter does not parse at line {block.malformed.line}: {block.malformed.reason}")
     return ok(
-        path=found, version=version_of(data), headings=["::".join(each.path) for each in markdown.headings(text)],
+        path=found, version=version_of(data), headings=markdown.addresses(markdown.headings(text)),
         blocks=list(markdown.blocks_by_id(text)), frontmatter=list(block.values), warnings=warnings,
     )
 

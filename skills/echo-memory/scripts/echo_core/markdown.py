@@ -7,12 +7,12 @@ from __future__ import annotations
 from echo_core.links import plain_text
 from echo_core.mdblocks import Block, blocks_by_id, edit_block, find_block
 from echo_core.mdedit import append_text, edit_section, has_line, insert_before_related, insert_heading
-from echo_core.mdheads import Heading, find_heading, full_path, headings, section_text
+from echo_core.mdheads import Heading, addresses, find_heading, full_path, headings, section_text
 from echo_core.mdinline import prose_spans
 from echo_core.mdlines import detect_eol
 
 __all__ = [
-    "Block", "Heading", "append_text", "blocks_by_id", "detect_eol", "edit_block", "edit_section", "find_block",
-    "find_heading", "full_path", "has_line", "headings", "insert_before_related", "insert_heading", "plain_text",
-    "prose_spans", "section_text",
+    "Block", "Heading", "addresses", "append_text", "blocks_by_id", "detect_eol", "edit_block", "edit_section",
+    "find_block", "find_heading", "full_path", "has_line", "headings", "insert_before_related", "insert_heading",
+    "plain_text", "prose_spans", "section_text",
 ]

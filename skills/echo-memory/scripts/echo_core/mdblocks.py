@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_core.errors import InvalidArgument, InvalidTarget
 from echo_core.mdedit import OPERATIONS, keeps_surroundings
-from echo_core.mdheads import full_path, headings, printable
+from echo_core.mdheads import addresses, headings, printable
 from echo_core.mdlines import BLANK, FRONT, GAP, TEXT, Line, detect_eol
 from echo_core.mdscan import scan
 
@@ -62,7 +62,7 @@ def find_block(text: str, block_id: str) -> Block:
         return fitting[0]
     problem = f"{len(fitting)} blocks have" if fitting else "no block has"
     raise InvalidTarget(f"{problem} the id {printable(wanted)!r}", "Use one of `blocks`.", blocks=sorted(known),
-                        headings=[full_path(heading) for heading in headings(text)])
+                        headings=addresses(headings(text)))
 
 
 def edit_block(text: str, block_id: str, operation: str, content: str) -> str:

@@ -6,17 +6,22 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Callable, Iterator, List, NamedTuple, Sequence, Tuple
+from collections import Counter
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from echo_core.errors import InvalidTarget
 from echo_core.mdlines import ATX, BLANK, SETEXT, TEXT, UNDERLINE, Line
 from echo_core.mdscan import scan
+from echo_core.notebytes import displayable
 
 LONGEST_TITLE = 500
 """Characters of a heading that its title holds: a paragraph of a megabyte above a `---` is one as well."""
 
 _ATX_MARKS = re.compile(r"\ufeff? {0,3}#{1,6}(?=[ \t]|$)")
 _CLOSING_MARKS = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f]")
+_SPACED = re.compile(r"  |:: | ::|\A | \Z")
+_LEAST_START = 40
 _TARGET_MARKS = re.compile(r"#{1,6}(?=\s|[^\s#])\s*")
 
 
@@ -112,23 +117,52 @@ def full_path(heading: Heading) -> str:
     return "::".join(heading.path)
 
 
+def addresses(known: Sequence[Heading]) -> List[str]:
+    """What each of a note's headings is called so that `find_heading` finds it and no other, in their order.
+
+    The full path on one line of visible characters; headings of one path are numbered from the top: `A::X#1`,
+    `A::X#2`. An empty title needs a number as well.
+    """
+    paths = [_exact(full_path(head)) for head in known]
+    counts = Counter(paths)
+    taken = set(paths)
+    seen: Counter[str] = Counter()
+    names = []
+    for path in paths:
+        name = path
+        if not path or counts[path] > 1:
+            seen[path] += 1
+            mark = "#"
+            while (name := f"{path}{mark}{seen[path]}") in taken:
+                mark += "#"
+            taken.add(name)
+        names.append(name)
+    return names
+
+
 def find_heading(text: str, target: str) -> Heading:
     """The one heading that `target` names.
 
-    target: a full `::` path from the top heading, the last part of one, or a title alone; each with or without
-    leading `#`s. A full path goes before a part, exact letters before a comparison without case; NFC and NFD are
-    equal. InvalidTarget when none or several fit, with `headings` (all full paths) and `candidates` (the several).
+    target: an address of `addresses`, a full `::` path from the top heading, the last part of either, or a title
+    alone; each with or without leading `#`s. A full path goes before a part, exact letters before a comparison
+    without case; NFC and NFD are equal. An address that an answer cut at `…` counts while it fits one heading.
+    InvalidTarget when none or several fit, with `headings` (all addresses) and `candidates` (the several).
     """
     known = headings(text)
+    named = list(zip(known, addresses(known)))
+    spelled = {key: [(head, {key(address), key(full_path(head))}) for head, address in named]
+               for key in (_exact, _caseless)}
     for name, level in _readings(target):
-        for key in (_exact, _caseless):
-            for matches in (_by_path(known, name, key), _by_suffix(known, name, key)):
+        for key, rows in spelled.items():
+            wanted = key(name)
+            for fits in (_is_whole, _is_part, _is_start):
+                matches = [head for head, names in rows if any(fits(wanted, each) for each in names)]
                 fitting = [head for head in matches if head.level == level] or matches
                 if len(fitting) == 1:
                     return fitting[0]
                 if fitting:
-                    raise _invalid(target, known, fitting)
-    raise _invalid(target, known, [])
+                    raise _invalid(target, named, fitting)
+    raise _invalid(target, named, [])
 
 
 def _readings(target: str) -> Iterator[Tuple[str, int]]:
@@ -142,30 +176,37 @@ def _readings(target: str) -> Iterator[Tuple[str, int]]:
 
 
 def _exact(name: str) -> str:
-    return unicodedata.normalize("NFC", "::".join(" ".join(part.split()) for part in name.split("::")))
+    """A name as an argument can carry it: NFC, one line, what is no character shown as U+FFFD."""
+    if name.isascii() and name.isprintable() and not _SPACED.search(name):
+        return name
+    shown = _UNPRINTABLE.sub("\ufffd", "::".join(" ".join(part.split()) for part in name.split("::")))
+    return unicodedata.normalize("NFC", displayable(shown))
 
 
 def _caseless(name: str) -> str:
     return unicodedata.normalize("NFC", _exact(name).casefold())
 
 
-def _by_path(known: List[Heading], name: str, key: Callable[[str], str]) -> List[Heading]:
-    return [head for head in known if key(full_path(head)) == key(name)]
+def _is_whole(name: str, address: str) -> bool:
+    return name == address
 
 
-def _by_suffix(known: List[Heading], name: str, key: Callable[[str], str]) -> List[Heading]:
-    wanted = "::" + key(name)
-    return [head for head in known if ("::" + key(full_path(head))).endswith(wanted)] if key(name) else []
+def _is_part(name: str, address: str) -> bool:
+    return bool(name) and f"::{address}".endswith(f"::{name}")
 
 
-def _invalid(target: str, known: List[Heading], fitting: List[Heading]) -> InvalidTarget:
-    paths = [full_path(head) for head in known]
+def _is_start(name: str, address: str) -> bool:
+    return len(name) > _LEAST_START and name.endswith("…") and address.startswith(name[:-1])
+
+
+def _invalid(target: str, named: Sequence[Tuple[Heading, str]], fitting: Sequence[Heading]) -> InvalidTarget:
+    paths = [address for _, address in named]
     shown = printable(target)
     if not fitting:
         hint = "Use one of `headings`." if paths else "The note has no headings."
         return InvalidTarget(f"no heading {shown!r} in the note", hint, headings=paths)
-    candidates = [{"heading": full_path(head), "line": head.line} for head in fitting]
-    return InvalidTarget(f"{len(fitting)} headings are called {shown!r}", "Name the heading by its full `::` path.",
+    candidates = [{"heading": address, "line": head.line} for head, address in named if head in fitting]
+    return InvalidTarget(f"{len(fitting)} headings are called {shown!r}", "Use the `heading` of one of `candidates`.",
                          headings=paths, candidates=candidates)
 
 

@@ -26,7 +26,7 @@ _CLOSING_HASHES = re.compile(r"(^|\s)(#+)$")
 class NoteFacts:
     """What the catalog, lint and search know of one note; plain JSON values only.
 
-    title: declared, else the first level-1 heading, else the file name. headings: full `A::B` paths in order.
+    title: declared, else the first level-1 heading, else the file name. headings: their addresses in order.
     sketch: of the body, for notes of a kind only. links: targets as written, without alias and heading.
     supersedes, superseded_by: targets without brackets.
     """
@@ -121,7 +121,7 @@ def facts(path: str, text: str) -> NoteFacts:
         tags=_tags(_texts(values, "tags") + _texts(values, "tag")),
         aliases=_unique(_texts(values, "aliases") + _texts(values, "alias")),
         source_notes=_unique(_texts(values, "source_notes")),
-        headings=["::".join(found.path) for found in headings],
+        headings=markdown.addresses(headings),
         links=[link.target for link in links(text)],
         malformed=front.malformed,
         has_frontmatter=front.present,

@@ -18,7 +18,7 @@ from echo_core.note import NoteFacts
 from echo_core.note_names import link_keys, note_keys
 
 # The names of the facts are part of it, so that a new fact is never missing from an old row.
-CACHE_FORMAT = "1:" + ",".join(field.name for field in dataclasses.fields(NoteFacts))
+CACHE_FORMAT = "2:" + ",".join(field.name for field in dataclasses.fields(NoteFacts))
 
 
 class Record:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Iterator, List, NamedTuple, Tuple
 
-from echo_core.markdown import full_path, headings
+from echo_core.markdown import addresses, headings
 from echo_core.mdlines import body_offset
 
 FEWEST_WORDS = 200
@@ -27,7 +27,7 @@ _HARD_CUT = 2000
 
 
 class Place(NamedTuple):
-    """Where in a note something stands: the full `A::B` path of its heading ("" above the first), line from 1."""
+    """Where in a note something stands: the address of its heading ("" above the first), line from 1."""
 
     heading: str
     line: int
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 class Passage(NamedTuple):
     """A stretch of a note. start: offset of `text` in the note; line: of its first character, from 1.
 
-    headings: (offset in `text`, full path) of the headings that count from there on; the first has offset 0.
+    headings: (offset in `text`, address) of the headings that count from there on; the first has offset 0.
     """
 
     text: str
@@ -94,7 +94,8 @@ def _groups(text: str) -> Iterator[List[_Piece]]:
 def _pieces(text: str) -> Iterator[_Piece]:
     """Sections without their sub-sections, long ones in parts."""
     start, heading = body_offset(text), ""
-    starts = [(head.start, full_path(head)) for head in headings(text)]
+    known = headings(text)
+    starts = [(head.start, address) for head, address in zip(known, addresses(known))]
     for begins, path in [*starts, (len(text), "")]:
         if begins > start or (not starts and begins == len(text)):
             for left, right in _parts(text, start, begins, 0):
