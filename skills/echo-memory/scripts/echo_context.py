@@ -18,6 +18,7 @@ from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
 from echo_core.routing import RouteMap
 from echo_core.search_feed import SearchFeed
+from echo_core.text import shorten
 from echo_core.vault.base import Vault
 from echo_core.vault.reach import Reach
 from echo_queue import WriteQueue
@@ -95,6 +96,17 @@ def ok(action: str = "", warnings: Optional[List[str]] = None, **fields: Any) ->
     if warnings:
         answer["warnings"] = warnings
     return answer
+
+
+def preview(would: str, **fields: Any) -> Envelope:
+    """A good answer to a call that was only tried: `action: preview`, and in `would` what the real one does."""
+    return ok("preview", would=would, **fields)
+
+
+def bounded(name: str, text: str, limit: int) -> Dict[str, Any]:
+    """`{name: text}`; of a longer text the first `limit` characters, with `truncated: true` and `total_chars`."""
+    shown, cut = shorten(text, limit)
+    return {name: shown, "truncated": True, "total_chars": len(text)} if cut else {name: text}
 
 
 def decide(action: str, hint: str, **fields: Any) -> Envelope:

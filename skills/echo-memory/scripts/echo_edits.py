@@ -11,7 +11,7 @@ import hashlib
 import json
 from typing import Any, Callable, Iterator, List, Optional, Set
 
-from echo_context import OpContext
+from echo_context import Envelope, OpContext, ok, preview
 from echo_core.errors import InvalidPath, InvalidTarget, MalformedNote, NotFound
 from echo_core.index import EntityIndex, Entry
 from echo_core.kinds import DAY_NOTES, is_entity, kind_of
@@ -108,6 +108,12 @@ def diff_of(path: str, before: Optional[str], after: str) -> str:
         source, f"b/{path}",
     )
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+def tried(would: str, path: str, before: Optional[str], after: str, **fields: Any) -> Envelope:
+    """The answer to a dry run of one note: `action` preview with `would`, or unchanged; and the exact diff."""
+    shown = ok("unchanged") if after == before else preview(would)
+    return {**shown, **ok(path=path, dry_run=True, diff=diff_of(path, before, after), **fields)}
 
 
 def line_under(text: str, heading: str, line: str, level: int = 2) -> str:

@@ -3,15 +3,17 @@ from __future__ import annotations
 
 from typing import Optional, Tuple
 
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, OpContext, bounded, ok, preview
 from echo_core.errors import NotFound
 from echo_core.kinds import TRASH, is_entity
 from echo_core.notebytes import decode
 from echo_core.paths import check_path
-from echo_core.text import shorten
 from echo_core.vault.base import edit, version_of
 from echo_edits import diff_of, index_notes
 from echo_notes import resolve_note
+
+DIFF_CHARS = 8000
+"""Longest diff of a preview."""
 
 
 def note_history_op(path: str, *, ctx: OpContext) -> Envelope:
@@ -37,8 +39,9 @@ def restore_note_op(path: str, version_id: str, confirm: bool = False, *, ctx: O
     if wanted == current:
         return ok("unchanged", path=found, version=version_of(current) if current is not None else None)
     if not confirm:
-        return ok("preview", path=found, diff=_diff(found, current, wanted),
-                  hint="Call again with confirm: true after the operator agreed.")
+        return preview("trash" if wanted is None else "restore", path=found,
+                       hint="Call again with confirm: true after the operator agreed.",
+                       **bounded("diff", _diff(found, current, wanted), DIFF_CHARS))
     if wanted is None:
         return _trash(found, ctx)
     edited = edit(ctx.vault, found, lambda _before: wanted)
@@ -69,8 +72,7 @@ def _current(path: str, ctx: OpContext) -> Optional[bytes]:
 
 def _diff(path: str, current: Optional[bytes], wanted: Optional[bytes]) -> str:
     before = None if current is None else decode(current)[0]
-    diff = diff_of(path, before, "" if wanted is None else decode(wanted)[0])
-    return shorten(diff, 8000)[0]
+    return diff_of(path, before, "" if wanted is None else decode(wanted)[0])
 
 
 def _trash(path: str, ctx: OpContext) -> Envelope:

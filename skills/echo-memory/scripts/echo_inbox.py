@@ -7,13 +7,13 @@ from collections import Counter
 from datetime import date
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from echo_context import OpContext
+from echo_context import OpContext, bounded
 from echo_core.errors import Ambiguous, NotFound
 from echo_core.kinds import INBOX
 from echo_core.mdlines import CODE, FENCE, FRONT, INDENTED, RAW
 from echo_core.mdscan import scan
 from echo_core.notebytes import displayable, encode
-from echo_core.text import one_line, plural, shorten
+from echo_core.text import one_line, plural
 from echo_edits import read_text
 
 AGING_DAYS = 7
@@ -76,14 +76,11 @@ def aging(items: Sequence[Item], today: date) -> List[Item]:
 
 def shown(item: Item, today: date) -> Dict[str, Any]:
     """An item of a listing: `{id, text, date, age_days, tags}`; a cut text has `truncated` and `total_chars`."""
-    text, cut = shorten(displayable(item.text), SHOWN_CHARS)
-    row: Dict[str, Any] = {
-        "id": item.id, "text": text, "date": item.day.isoformat() if item.day else "",
-        "age_days": age_days(item, today), "tags": [displayable(tag) for tag in item.tags],
+    return {
+        "id": item.id, **bounded("text", displayable(item.text), SHOWN_CHARS),
+        "date": item.day.isoformat() if item.day else "", "age_days": age_days(item, today),
+        "tags": [displayable(tag) for tag in item.tags],
     }
-    if cut:
-        row.update(truncated=True, total_chars=len(item.text))
-    return row
 
 
 def find_item(items: Sequence[Item], ref: str) -> Item:
@@ -140,5 +137,5 @@ def _spellings(item: Item) -> Tuple[str, ...]:
     return tuple(one_line(displayable(text)) for text in (item.text, item.content, item.line))
 
 
-def _candidate(item: Item) -> Dict[str, str]:
-    return {"id": item.id, "text": shorten(displayable(item.text), 120)[0]}
+def _candidate(item: Item) -> Dict[str, Any]:
+    return {"id": item.id, **bounded("text", displayable(item.text), 120)}

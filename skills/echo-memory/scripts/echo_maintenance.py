@@ -7,14 +7,13 @@ from typing import Any, Dict, List, Optional, Sequence, Set
 
 import echo_inbox
 from echo_aging import Aging, aging_things
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import kinds
 from echo_core.errors import InvalidArgument
 from echo_core.index import EntityIndex, build_index
 from echo_core.lint import CHECKS, lint
 from echo_core.locks import LockHeld
 from echo_core.notebytes import displayable
-from echo_core.text import shorten
 from echo_health_note import health_path, write_findings
 from echo_locking import lock_held
 
@@ -81,7 +80,7 @@ def decay_op(*, ctx: OpContext) -> Envelope:
     today = ctx.clock.today()
     rows = [_note_row(thing, ctx) for thing in aging_things(ctx) if thing.what in PROPOSALS]
     for item in echo_inbox.aging(echo_inbox.read_items(ctx), today):
-        rows.append({"path": kinds.INBOX, "line": item.id, "title": shorten(displayable(item.text), 120)[0],
+        rows.append({"path": kinds.INBOX, "line": item.id, **bounded("title", displayable(item.text), 120),
                      "age_days": echo_inbox.age_days(item, today) or 0, "why": "inbox", "propose": "triage it"})
     rows.sort(key=lambda row: (-row["age_days"], row["path"], row["title"]))
     return ok(proposals=rows)

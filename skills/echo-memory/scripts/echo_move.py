@@ -4,14 +4,13 @@ from __future__ import annotations
 import posixpath
 from typing import Dict, List, Optional
 
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, OpContext, bounded, ok, preview
 from echo_core import frontmatter
 from echo_core.errors import Conflict, InvalidArgument, InvalidPath
 from echo_core.kinds import is_entity, is_system, status_of
 from echo_core.links import Link, rewrite
 from echo_core.notebytes import decode
 from echo_core.paths import is_note, without_extension
-from echo_core.text import shorten
 from echo_edits import diff_of, edit_note, index_notes, refuse_unportable
 from echo_notes import writable_note
 
@@ -31,9 +30,9 @@ def move_op(path: str, new_path: str, confirm: bool = False, *, ctx: OpContext) 
     target = _target(new_path, source, ctx)
     mentions = Mentions(source, target, ctx)
     if not confirm:
-        return ok("preview", path=source, new_path=target, links_changed=mentions.paths(),
-                  diff=shorten(mentions.diff(), DIFF_CHARS)[0],
-                  hint="Call again with confirm: true after the operator agreed.")
+        return preview("move", path=source, new_path=target, links_changed=mentions.paths(),
+                       hint="Call again with confirm: true after the operator agreed.",
+                       **bounded("diff", mentions.diff(), DIFF_CHARS))
     ctx.vault.move(source, target)
     ctx.catalog.forget(source)
     ctx.catalog.touch(target, ctx.vault.read(target))

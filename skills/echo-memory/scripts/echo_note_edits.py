@@ -4,17 +4,19 @@ from __future__ import annotations
 import json
 from typing import Any, List, Optional, Tuple
 
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import frontmatter, markdown
 from echo_core.errors import InvalidArgument, InvalidTarget
 from echo_core.guards import refuse_secrets
 from echo_core.kinds import is_entity
 from echo_core.note import facts
 from echo_core.notebytes import decode
-from echo_core.text import shorten
 from echo_core.vault.base import require_version, version_of
-from echo_edits import about, diff_of, edit_note, index_notes, must_exist
+from echo_edits import about, diff_of, edit_note, index_notes, must_exist, tried
 from echo_notes import route_warnings, writable_note
+
+DIFF_CHARS = 4000
+"""Longest diff of an edit that was made; that of a dry run is as long as it is."""
 
 
 def append_op(path: str, line: str, section: str = "", if_match: str = "", *, ctx: OpContext) -> Envelope:
@@ -50,7 +52,8 @@ def patch_op(
 
     operation: append, prepend or replace. target_type: heading, frontmatter or block. content: text, for
     frontmatter also number, boolean, list or null (removes the key). create: add a missing heading.
-    Returns `path, version, diff` and `action` patched, unchanged or preview. Raises NotFound, Ambiguous,
+    Returns `path, version, diff` and `action` patched or unchanged; with `dry_run` preview or unchanged, and nothing
+    is written. Raises NotFound, Ambiguous,
     InvalidTarget (with the real headings), MalformedNote, Conflict, InvalidArgument and vault errors.
     """
     _check_content(operation, target_type, content)
@@ -68,14 +71,13 @@ def patch_op(
         require_version(found, before, if_match) if if_match else None
         old = decode(before)[0]
         with about(found):
-            diff = diff_of(found, old, surgery(old))
-        return ok("preview", path=found, version=version_of(before), diff=diff, warnings=warnings)
+            return tried("patch", found, old, surgery(old), version=version_of(before), warnings=warnings)
     edited = edit_note(ctx, found, surgery, if_match)
     old, new = decode(edited.before or b"")[0], decode(edited.after)[0]
     if edited.changed and is_entity(found) and _names_changed(found, old, new):
         warnings += index_notes(ctx, [found])
     return ok("patched" if edited.changed else "unchanged", path=found, version=version_of(edited.after),
-              diff=shorten(diff_of(found, old, new), 4000)[0], warnings=warnings)
+              warnings=warnings, **bounded("diff", diff_of(found, old, new), DIFF_CHARS))
 
 
 def _patched(text: str, operation: str, target_type: str, target: str, content: Any, create: bool) -> str:

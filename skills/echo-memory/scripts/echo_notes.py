@@ -109,9 +109,11 @@ def _surroundings(path: str, text: str, version: str, ctx: OpContext) -> Dict[st
     }
     answer: Dict[str, Any] = {}
     for name, items in lists.items():
-        answer[name] = [shorten(displayable(item), 200)[0] for item in items[:LIST_ITEMS]]
+        shown = [shorten(displayable(item), 200) for item in items[:LIST_ITEMS]]
+        answer[name] = [text for text, _ in shown]
         if len(items) > LIST_ITEMS:
             answer[f"{name}_total"] = len(items)
+        if len(items) > LIST_ITEMS or any(cut for _, cut in shown):
             answer["truncated"] = True
     return answer
 

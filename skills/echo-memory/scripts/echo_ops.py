@@ -14,7 +14,7 @@ from echo_core.names import Match
 from echo_core.note import facts, new_note
 from echo_core.text import one_line, slug
 from echo_core.vault.base import MAX_RACES, version_of
-from echo_edits import diff_of, edit_note, index_notes, line_under, log_in_day_note, must_exist, read_text
+from echo_edits import edit_note, index_notes, line_under, log_in_day_note, must_exist, read_text, tried
 from echo_notes import writable_note
 from echo_starters import starter_text
 
@@ -50,8 +50,8 @@ def capture_op(
     """Remember one thing in the right place, once.
 
     `action` created, updated (merged), inbox, unchanged, or the duplicate gate with `candidates` and nothing
-    written. `dry_run` answers with the diff of the note it would write. Edits no note but the target, a note it
-    supersedes, the index and the day note. Raises InvalidArgument, SecretSuspected, ActiveContent, NotFound,
+    written. `dry_run` answers `action: preview` with what it `would` do and the diff of the note. Edits no note but
+    the target, a note it supersedes, the index and the day note. Raises InvalidArgument, SecretSuspected, ActiveContent, NotFound,
     Ambiguous, Conflict and vault errors.
     """
     wanted = checked(title, kind, body or "", tags, aliases, sources, status, date, domain, "", ctx)
@@ -82,8 +82,7 @@ def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Enve
         path = free_path(wanted, ctx)
         text, added = new_text(wanted, path, ctx)
         if dry_run:
-            return ok("created", path=path, dry_run=True, diff=diff_of(path, None, text), links_added=added,
-                      near_duplicates=found.near or None)
+            return tried("create", path, None, text, links_added=added, near_duplicates=found.near or None)
         try:
             version = version_of(_write_new(ctx, path, text, wanted.keys, namesakes))
         except Conflict:
@@ -107,7 +106,7 @@ def _already_there(path: str, dry_run: bool, ctx: OpContext) -> Envelope:
     missing = is_entity(path) and not ctx.names.slug_of(path)
     warnings = index_notes(ctx, [path]) if missing and not dry_run else []
     return ok("unchanged", path=path, slug=ctx.names.slug_of(path), hint="The note already says all of this.",
-              warnings=warnings)
+              dry_run=dry_run or None, warnings=warnings)
 
 
 def _write_new(
@@ -161,8 +160,7 @@ def _merge(wanted: Capture, path: str, dry_run: bool, ctx: OpContext) -> Envelop
     if dry_run:
         before = read_text(ctx, path)
         after = surgery(before)
-        return ok("updated" if after != before else "unchanged", path=path, dry_run=True,
-                  diff=diff_of(path, before, after), links_added=outcome[0], warnings=outcome[1])
+        return tried("update", path, before, after, links_added=outcome[0], warnings=outcome[1])
     edited = edit_note(ctx, path, surgery)
     if not edited.changed:
         return ok("unchanged", path=path, slug=ctx.names.slug_of(path), warnings=outcome[1])
@@ -188,7 +186,7 @@ def _capture_line(wanted: Capture, dry_run: bool, ctx: OpContext) -> Envelope:
 
     if dry_run:
         current = read_text(ctx, INBOX)
-        return ok("inbox", path=INBOX, dry_run=True, diff=diff_of(INBOX, current, surgery(current)))
+        return tried("inbox", INBOX, current, surgery(current), warnings=_ignored(wanted))
     edited = edit_note(ctx, INBOX, surgery)
     return ok("inbox" if edited.changed else "unchanged", path=INBOX, line=line,
               version=version_of(edited.after), warnings=_ignored(wanted))
@@ -211,7 +209,7 @@ def _capture_rollup(wanted: Capture, period: str, dry_run: bool, ctx: OpContext)
             "tags": list(wanted.tags), "agent_written": True}
     text = new_note({key: value for key, value in meta.items() if value != []}, wanted.title, wanted.body, [])
     if dry_run:
-        return ok("created", path=path, dry_run=True, diff=diff_of(path, None, text))
+        return tried("create", path, None, text)
     version = version_of(_write_new(ctx, path, text))
     log_in_day_note(ctx, f"wrote rollup {wikilink(path, wanted.title)}")
     return ok("created", path=path, version=version)

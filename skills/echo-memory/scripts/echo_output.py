@@ -56,10 +56,23 @@ def _summary(tool_name: str, envelope: Mapping[str, Any]) -> str:
         if "code" in envelope:
             return f"{envelope['code']}: {envelope.get('error', '')}"
         return f"Decision needed: {envelope.get('action', 'not done')}"
+    if envelope.get("would"):
+        return _preview(envelope)
     if envelope.get("queued"):
         return "Queued: the vault is not reachable now; the write follows when it is."
     special = SUMMARIES.get(tool_name)
     return special(envelope) if special else _plain_summary(envelope)
+
+
+def _preview(envelope: Mapping[str, Any]) -> str:
+    """What a call that was only tried would do, so that nobody takes it for done."""
+    path = envelope.get("new_path") or envelope.get("path", "")
+    source = f"{envelope.get('path', '')} to " if "new_path" in envelope else ""
+    would = _WOULD_WORDS.get(str(envelope["would"]), envelope["would"])
+    return f"Preview, nothing was written: would {would} {source}{path}"
+
+
+_WOULD_WORDS = {"inbox": "add a line to", "trash": "move to the trash", "restore": "bring back a version of"}
 
 
 def _plain_summary(envelope: Mapping[str, Any]) -> str:
@@ -68,6 +81,8 @@ def _plain_summary(envelope: Mapping[str, Any]) -> str:
     counts = [f"{key}: {len(value)}" for key, value in envelope.items()
               if isinstance(value, list) and value and key != "warnings"]
     text = " ".join(words) or "Done"
+    if envelope.get("action") == "preview":
+        text = f"Preview, nothing was written: {envelope.get('path') or 'see the plan'}"
     return f"{text} ({', '.join(counts)})" if counts else text
 
 
@@ -145,7 +160,7 @@ SUMMARIES: Dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 """Tools whose summary says more than action and path."""
 
-SAID = ("action", "path", "code", "error", "query", "scope")
+SAID = ("action", "path", "code", "error", "query", "scope", "would")
 """Facts that need no line of their own when the summary holds them."""
 
 

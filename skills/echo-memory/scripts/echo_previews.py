@@ -4,11 +4,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, List, Optional, Tuple, cast
 
-from echo_context import Envelope, OpContext, decide
+from echo_context import Envelope, OpContext, bounded, decide
 from echo_core.catalog import Catalog
 from echo_core.errors import InvalidArgument
 from echo_core.notebytes import decode
-from echo_core.text import shorten
 from echo_core.vault.preview import Change, PreviewVault
 from echo_edits import diff_of
 
@@ -57,8 +56,7 @@ def diffs_of(changes: List[Change]) -> str:
 
 def bounded_diff(diff: str, items: int) -> Envelope:
     """`{"diff"}`, and when it was cut to its share of PLAN_CHARS also `truncated` and `total_chars`."""
-    text, cut = shorten(diff, max(LEAST_CHARS, PLAN_CHARS // max(1, items)))
-    return {"diff": text, "truncated": True, "total_chars": len(diff)} if cut else {"diff": diff}
+    return bounded("diff", diff, max(LEAST_CHARS, PLAN_CHARS // max(1, items)))
 
 
 def refuse_stale(given: Optional[str], current: str, required: bool) -> Optional[Envelope]:

@@ -25,8 +25,8 @@ NEEDED = {"capture": ("title",), "append": ("path", "line"), "link": ("a", "b"),
 """The fields a proposal of each action cannot do without."""
 _CAPTURE_NAMES = ("title", "kind", "body", "tags", "aliases", "sources", "status", "date", "domain", "supersedes",
                   "merge_into", "force")
-_WOULD = {"created": "create", "updated": "update", "inbox": "inbox", "unchanged": "nothing", "duplicate-gate": "gate",
-          "appended": "append", "linked": "link"}
+_WOULD = {"unchanged": "nothing", "duplicate-gate": "gate", "appended": "append", "linked": "link"}
+"""What an op's answer means for a plan; a preview says by itself what it would do."""
 _SHOWN = ("candidates", "near_duplicates", "links_added", "hint", "warnings", "code", "error", "headings", "line",
           "column", "field")
 
@@ -114,7 +114,7 @@ class _Planner:
             return Planned(index, "capture", self._made_by(target), "update")
         envelope = capture_op(**_capture_arguments(proposal), dry_run=True, ctx=self._ctx)
         path = str(envelope.get("path", ""))
-        would = _WOULD[str(envelope["action"])]
+        would = str(envelope.get("would") or _WOULD[str(envelope["action"])])
         if would == "create":
             if path in self._made:
                 twin = {"path": path, "title": proposal["title"], "kind": proposal.get("kind") or ""}

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, OpContext, bounded, ok, preview
 from echo_core import frontmatter, markdown
 from echo_core.errors import Conflict, InvalidArgument, InvalidPath, NotFound, VaultError
 from echo_core.guards import refuse_active_content, refuse_secrets
 from echo_core.kinds import is_entity
 from echo_core.notebytes import decode, displayable
 from echo_core.paths import check_folder, is_note
-from echo_core.text import one_line, plural, shorten
+from echo_core.text import one_line, plural
 from echo_core.vault.base import version_of
 from echo_edits import diff_of, edit_note, index_notes, must_exist, read_text, refuse_unportable
+from echo_note_edits import DIFF_CHARS
 from echo_notes import resolve_note, writable_note
 
 LINE_CHARS = 300
@@ -57,7 +58,7 @@ def search_op(text: str, folder: str = "", limit: int = 50, *, ctx: OpContext) -
     for path, line, found in _matching_lines(text.casefold(), under, unreadable, ctx):
         total += 1
         if len(hits) < limit:
-            hits.append({"path": path, "line": line, "text": shorten(one_line(displayable(found)), LINE_CHARS)[0]})
+            hits.append({"path": path, "line": line, **bounded("text", one_line(displayable(found)), LINE_CHARS)})
     return ok(text=text, hits=hits, total=total, truncated=True if total > len(hits) else None,
               unreadable=unreadable or None)
 
@@ -176,7 +177,7 @@ def _set_key(path: str, key: str, value: Any, ctx: OpContext) -> Envelope:
     warnings = _indexed(path, ctx) if edited.changed else []
     old, new = decode(edited.before or b"")[0], decode(edited.after)[0]
     return ok("patched" if edited.changed else "unchanged", path=path, version=version_of(edited.after),
-              diff=shorten(diff_of(path, old, new), 4000)[0], warnings=warnings)
+              warnings=warnings, **bounded("diff", diff_of(path, old, new), DIFF_CHARS))
 
 
 def delete_op(path: str, confirm: bool = False, *, ctx: OpContext) -> Envelope:
@@ -190,7 +191,8 @@ def delete_op(path: str, confirm: bool = False, *, ctx: OpContext) -> Envelope:
     warnings = [f"{plural(len(backlinks), 'note')} link to it"] if backlinks else []
     if not confirm:
         must_exist(found, read_text(ctx, found), ctx)
-        return ok("preview", path=found, backlinks=backlinks, warnings=warnings, hint="Add --confirm to delete it.")
+        return preview("delete", path=found, backlinks=backlinks, warnings=warnings,
+                       hint="Add --confirm to delete it.")
     with ctx.vault.exclusive():
         ctx.vault.delete(found, ctx.vault.read(found))
     ctx.catalog.forget(found)

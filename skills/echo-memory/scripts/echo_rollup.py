@@ -5,14 +5,14 @@ import re
 from datetime import date as Day
 from typing import Any, Dict, List, Optional, Tuple
 
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import markdown
 from echo_core.clock import Period, parse_day, period_of
 from echo_core.errors import EchoError, InvalidArgument, InvalidTarget, NotFound
 from echo_core.kinds import SCOPE
 from echo_core.note import NoteFacts, facts
 from echo_core.notebytes import decode, displayable
-from echo_core.text import one_line, plural, shorten
+from echo_core.text import one_line, plural
 from echo_edits import notes_in, read_text
 from echo_inbox import aging, read_items, shown
 from echo_scope import HISTORY, read_scope
@@ -23,6 +23,7 @@ DECISIONS = "decisions/by-date"
 LIST_ITEMS = 50
 """Most items of each list."""
 STATUS_CHARS = 600
+TITLE_CHARS = 200
 """Longest `## Status` of one project."""
 
 _HISTORY_LINE = re.compile(r"[-*+][ \t]+(\d{4}-\d{2}-\d{2}(?:[T ][\d:]+(?:Z|[+-]\d{2}:?\d{2})?)?):[ \t]+(.+)")
@@ -74,12 +75,8 @@ def _projects(ctx: OpContext, warnings: List[str]) -> List[Dict[str, Any]]:
 
 def _project(path: str, text: str) -> Dict[str, Any]:
     found = facts(path, text)
-    status = _section(text, "Status")
-    cut, truncated = shorten(displayable(status), STATUS_CHARS)
-    row: Dict[str, Any] = {**_named(found), "updated": displayable(found.updated), "status": cut}
-    if truncated:
-        row.update(truncated=True, total_chars=len(status))
-    return row
+    status = bounded("status", displayable(_section(text, "Status")), STATUS_CHARS)
+    return {**_named(found), "updated": displayable(found.updated), **status}
 
 
 def _section(text: str, title: str) -> str:
@@ -91,18 +88,18 @@ def _section(text: str, title: str) -> str:
     return text[heading.content_start:heading.end].strip()
 
 
-def _scope_history(span: Period, ctx: OpContext) -> List[Dict[str, str]]:
+def _scope_history(span: Period, ctx: OpContext) -> List[Dict[str, Any]]:
     """Entries of `## Scope History` in the period, newest first: `{at, scope}`; `at` as written."""
     rows = []
     for line in _section(read_text(ctx, SCOPE) or "", HISTORY).splitlines():
         match = _HISTORY_LINE.fullmatch(line.strip())
         at = instant_of(match.group(1), ctx) if match else None
         if match and at and span.holds(at.date()):
-            rows.append({"at": match.group(1), "scope": shorten(displayable(match.group(2)), STATUS_CHARS)[0]})
+            rows.append({"at": match.group(1), **bounded("scope", displayable(match.group(2)), STATUS_CHARS)})
     return rows
 
 
-def _sessions(span: Period, ctx: OpContext, warnings: List[str]) -> List[Dict[str, str]]:
+def _sessions(span: Period, ctx: OpContext, warnings: List[str]) -> List[Dict[str, Any]]:
     """Session logs of the period, oldest first: `{path, title, at}`."""
     logs = {log.path: log for log in session_logs(ctx) if span.holds(log.day)}
     return [
@@ -111,7 +108,7 @@ def _sessions(span: Period, ctx: OpContext, warnings: List[str]) -> List[Dict[st
     ]
 
 
-def _decisions(span: Period, ctx: OpContext, warnings: List[str]) -> List[Dict[str, str]]:
+def _decisions(span: Period, ctx: OpContext, warnings: List[str]) -> List[Dict[str, Any]]:
     """Decisions of the period, oldest first: `{path, title, date}`."""
     days = {path: _day_of(path) for path in notes_in(ctx, DECISIONS)}
     wanted = [path for path, day in days.items() if day is not None and span.holds(day)]
@@ -129,8 +126,8 @@ def _day_of(path: str) -> Optional[Day]:
         return None
 
 
-def _named(found: NoteFacts) -> Dict[str, str]:
-    return {"path": found.path, "title": shorten(displayable(one_line(found.title)), 200)[0]}
+def _named(found: NoteFacts) -> Dict[str, Any]:
+    return {"path": found.path, **bounded("title", displayable(one_line(found.title)), TITLE_CHARS)}
 
 
 def _notes(ctx: OpContext, paths: List[str], warnings: List[str]) -> List[Tuple[str, str]]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, List, NamedTuple, Optional
 
-from echo_context import Envelope, OpContext, ok
+from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import frontmatter, markdown
 from echo_core.errors import InvalidArgument, InvalidTarget, MalformedNote
 from echo_core.guards import refuse_active_content, refuse_secrets
@@ -11,7 +11,7 @@ from echo_core.kinds import SCOPE
 from echo_core.mdlines import TEXT
 from echo_core.mdscan import scan_fragment
 from echo_core.notebytes import displayable
-from echo_core.text import one_line, shorten
+from echo_core.text import one_line
 from echo_core.vault.base import version_of
 from echo_edits import edit_note, read_text
 from echo_session_logs import SessionLog, count_after, instant_of, session_logs
@@ -38,12 +38,11 @@ def scope_show_op(*, ctx: OpContext) -> Envelope:
     `## Scope` section, with a warning. Raises vault errors.
     """
     scope = read_scope(ctx)
-    text, cut = shorten(displayable(scope.text), SHOWN_CHARS)
     hint = None if scope.text else "No scope is set. Ask the operator what they work on, then call echo_set_scope."
     since = sessions_since(scope, session_logs(ctx), ctx)
     return ok(
-        scope=text, scope_updated=displayable(scope.updated), sessions_since=since,
-        truncated=cut or None, total_chars=len(scope.text) if cut else None, hint=hint, warnings=scope.warnings,
+        **bounded("scope", displayable(scope.text), SHOWN_CHARS), scope_updated=displayable(scope.updated),
+        sessions_since=since, hint=hint, warnings=scope.warnings,
     )
 
 
@@ -71,11 +70,11 @@ def scope_set_op(scope: str, *, ctx: OpContext) -> Envelope:
 
     edited = edit_note(ctx, SCOPE, surgery)
     assert previous is not None
-    old = shorten(displayable(previous.text), SHOWN_CHARS)[0]
+    old = bounded("previous", displayable(previous.text), SHOWN_CHARS) if edited.changed else {}
     return ok(
         "updated" if edited.changed else "unchanged", path=SCOPE, scope=wanted,
         scope_updated=ctx.clock.instant() if edited.changed else previous.updated,
-        previous=old if edited.changed else None, version=version_of(edited.after),
+        version=version_of(edited.after), **old,
     )
 
 

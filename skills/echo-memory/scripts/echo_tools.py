@@ -64,10 +64,13 @@ class Tool:
 ANSWER_FIELDS = {"action": "string", "code": "string", "error": "string", "hint": "string", "warnings": "array"}
 """Fields any envelope may have."""
 
+_TRIED = {"would": "string", "dry_run": "boolean", "diff": "string", "truncated": "boolean", "total_chars": "integer"}
+"""Fields of a call that was only tried."""
+
 _APPLY = Param("apply", "boolean", "true only after the operator agreed to the preview.", default=False)
 _TOKEN = Param("preview_token", help="From the preview you apply.")
 _IF_MATCH = Param("if_match", help="Only if the note still has this version.")
-_DRY_RUN = Param("dry_run", "boolean", "Show the diff, write nothing.", default=False)
+_DRY_RUN = Param("dry_run", "boolean", "Write nothing: `action: preview`, `would`, diff.", default=False)
 _PATH = Param("path", help="Vault path, slug, or exact title.", required=True, form="note")
 
 _CAPTURE_KINDS = tuple(KINDS) + ("rollup",)
@@ -187,7 +190,7 @@ TOOLS: Tuple[Tool, ...] = (
         + _CAPTURE_FIELDS[:7] + (Param("period", form="period", help="rollup: 2026-W49 or 2026-11."),)
         + _CAPTURE_FIELDS[7:] + (_DRY_RUN,),
         {"path": "string", "slug": "string", "links_added": "array", "near_duplicates": "array",
-         "candidates": "array", "diff": "string", "version": "string"},
+         "candidates": "array", **_TRIED, "version": "string"},
         core=True, again=True,
     ),
     Tool(
@@ -231,7 +234,7 @@ TOOLS: Tuple[Tool, ...] = (
             _IF_MATCH,
             _DRY_RUN,
         ),
-        {"path": "string", "version": "string", "diff": "string", "headings": "array"},
+        {"path": "string", "version": "string", **_TRIED, "headings": "array"},
         destructive=True,
     ),
     Tool(
@@ -243,7 +246,7 @@ TOOLS: Tuple[Tool, ...] = (
             Param("new_path", required=True, empty_ok=False, form="path", help="Target path; the folder is made."),
             Param("confirm", "boolean", default=False),
         ),
-        {"path": "string", "new_path": "string", "links_changed": "array", "diff": "string"},
+        {"path": "string", "new_path": "string", "links_changed": "array", **_TRIED},
         destructive=True,
     ),
     Tool(
@@ -318,7 +321,7 @@ TOOLS: Tuple[Tool, ...] = (
             Param("version_id", required=True, empty_ok=False, help="From echo_note_history."),
             Param("confirm", "boolean", default=False),
         ),
-        {"path": "string", "version": "string", "diff": "string"},
+        {"path": "string", "version": "string", **_TRIED},
         destructive=True,
     ),
 )
