@@ -16,7 +16,7 @@ from echo_core.note import NoteFacts
 from echo_core.note_names import link_keys
 from echo_core.note_reading import Reader
 from echo_core.note_records import Record, RecordCache
-from echo_core.sketch import alike
+from echo_core.sketch_table import SketchTable
 from echo_core.vault.base import Vault
 
 __all__ = ["Catalog", "Changes", "Listener"]
@@ -30,6 +30,7 @@ class Catalog:
 
     def __init__(self, vault: Vault, cache_file: str = "") -> None:
         self._tables = Tables()
+        self._sketches = SketchTable(self._tables)
         self._reader = Reader(vault)
         self._building = threading.Lock()
         self._built = EntityIndex()
@@ -58,11 +59,7 @@ class Catalog:
 
     def with_body_like(self, fingerprint: Sequence[int]) -> List[NoteFacts]:
         """The facts of the notes whose body may be nearly the one with this `sketch`, in path order."""
-        hashes = set(fingerprint)
-        with self._tables.lock:
-            records = list(self._tables.records.values())
-        facts = [record.facts for record in records if not hashes.isdisjoint(record.facts.sketch)]
-        return sorted((found for found in facts if alike(fingerprint, found.sketch)), key=lambda found: found.path)
+        return [record.facts for record in self._sketches.like(fingerprint)]
 
     def paths(self) -> List[str]:
         """The paths of all notes in path order."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 import itertools
 import json
 import unicodedata
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from bisect import bisect_left
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from echo_core.errors import IndexCorrupt, InvalidPath
 from echo_core.kinds import INDEX, SYSTEM_NOTES, is_entity, kind_of
@@ -20,6 +21,10 @@ VERSION = 1
 
 _stamps = itertools.count(1)
 _quoted = json.JSONEncoder(ensure_ascii=False).encode
+_HEAD = b'{\n  "entities": '
+_TAIL = b',\n  "version": %d\n}\n' % VERSION
+_LOG_LENGTH = 1000
+"""How many changes a copy remembers, for whoever follows one index through its copies."""
 
 RESERVED_SLUGS = frozenset(slug(stem(path)) for path in SYSTEM_NOTES)
 """Slugs of the system notes, never given to an entity."""
@@ -38,8 +43,7 @@ class Entry(NamedTuple):
 class EntityIndex:
     """All entities of a vault by slug.
 
-    entries: slug -> Entry; change it through the methods only. by_path: NFC path -> slug. stamp: a number that no
-    other state of any index has, so readers see a change by comparing it.
+    entries: slug -> Entry; change it through the methods only. by_path: NFC path -> slug.
     """
 
     def __init__(self, entries: Optional[Dict[str, Entry]] = None) -> None:
@@ -47,8 +51,21 @@ class EntityIndex:
         self.by_path: Dict[str, str] = {}
         for name in sorted(self.entries, reverse=True):
             self.by_path[self.entries[name].path] = name
-        self._written: Dict[str, str] = {}  # slug -> its entry as it stands in the file; what changes is dropped
-        self.stamp = next(_stamps)
+        self._written: Dict[str, bytes] = {}  # slug -> its entry as it stands in the file
+        self._unwritten = set(self.entries)
+        self._log: List[Tuple[int, str]] = [(next(_stamps), "")]
+
+    @property
+    def stamp(self) -> int:
+        """A number that no other state of any index has, so readers see a change by comparing it."""
+        return self._log[-1][0]
+
+    def changed_since(self, stamp: int) -> Optional[Set[str]]:
+        """The paths whose entries may have changed since this index had `stamp`; None when nobody can tell any more."""
+        first = bisect_left(self._log, (stamp, ""))
+        if first == len(self._log) or self._log[first][0] != stamp:
+            return None
+        return {path for _, path in self._log[first + 1:]}
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "EntityIndex":
@@ -67,18 +84,18 @@ class EntityIndex:
 
     def to_bytes(self) -> bytes:
         """The canonical bytes: keys sorted, two-space indent, UTF-8 unescaped, final newline."""
-        if not self.entries:
-            return f'{{\n  "entities": {{}},\n  "version": {VERSION}\n}}\n'.encode()
-        for name in self.entries.keys() - self._written.keys():
-            self._written[name] = _json_member(name, self.entries[name])
-        entities = ",\n".join(map(self._written.__getitem__, sorted(self.entries)))
-        return f'{{\n  "entities": {{\n{entities}\n  }},\n  "version": {VERSION}\n}}\n'.encode()
+        for name in self._unwritten:
+            self._written[name] = _json_member(name, self.entries[name]).encode()
+        self._unwritten = set()
+        members = b",\n".join(map(self._written.__getitem__, sorted(self.entries)))
+        return b"".join((_HEAD, b"{\n" + members + b"\n  }" if members else b"{}", _TAIL))
 
     def copy(self) -> "EntityIndex":
         """An independent index with the same entries."""
         other = EntityIndex()
         other.entries, other.by_path = dict(self.entries), dict(self.by_path)
-        other._written = dict(self._written)
+        other._written, other._unwritten = dict(self._written), set(self._unwritten)
+        other._log = self._log[-_LOG_LENGTH:]
         return other
 
     def get(self, path: str) -> Optional[Entry]:
@@ -95,7 +112,8 @@ class EntityIndex:
         self.remove(self.by_path.get(entry.path, ""))
         self.entries[name] = entry
         self.by_path[entry.path] = name
-        self.stamp = next(_stamps)
+        self._unwritten.add(name)
+        self._log.append((next(_stamps), entry.path))
 
     def put_path(self, path: str, entry: Entry) -> str:
         """Set the entry of the note at `path` under the slug it has, or a free one. Returns the slug.
@@ -115,9 +133,10 @@ class EntityIndex:
         if entry is None:
             return
         self._written.pop(name, None)
+        self._unwritten.discard(name)
         if self.by_path.get(entry.path) == name:
             del self.by_path[entry.path]
-        self.stamp = next(_stamps)
+        self._log.append((next(_stamps), entry.path))
 
     def remove_path(self, path: str) -> None:
         """Drop the entry of the note at `path`, if there is one."""

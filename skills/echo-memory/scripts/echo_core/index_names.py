@@ -52,7 +52,7 @@ class IndexNames:
                 return
             changed = self._catalog.changed_since(self._generation)
             if known.stamp != self.index.stamp:
-                changed = None if changed is None else changed | _differing(self.index.entries, known.entries)
+                changed = None if changed is None else changed | _differing(self.index, known)
             self.index = known
             for path in set(known.by_path) | set(self._keys) if changed is None else changed:
                 self._enter(path)
@@ -86,12 +86,12 @@ class IndexNames:
         return tuple(keys.difference(record.keys))
 
 
-def _differing(old: Dict[str, Entry], new: Dict[str, Entry]) -> Set[str]:
-    """The paths of entries that stand in one of the two only; entries of a copied index are the same objects."""
+def _differing(old: EntityIndex, new: EntityIndex) -> Set[str]:
+    """The paths of entries that stand in one of the two only."""
+    changed = new.changed_since(old.stamp)
+    if changed is not None:
+        return changed
     paths: Set[str] = set()
-    for one, other in ((old, new), (new, old)):
-        for slug, entry in one.items():
-            known = other.get(slug)
-            if known is not entry and known != entry:
-                paths.add(entry.path)
+    for one, other in ((old.entries, new.entries), (new.entries, old.entries)):
+        paths.update(entry.path for slug, entry in one.items() if other.get(slug) != entry)
     return paths

@@ -93,12 +93,11 @@ class IndexStore:
         """Whether writing is needed at all: taking the lock for nothing would churn people's sync."""
         if loaded.broken:
             return True
-        index = loaded.entities.copy()
-        before = index.stamp
+        index, known = loaded.entities.copy(), loaded.entities
         change(index)
-        if index.stamp == before and loaded.data is not None:
-            return False
-        return index.to_bytes() != loaded.data
+        if loaded.data is None or index.stamp == known.stamp:
+            return loaded.data is None
+        return index.entries != known.entries or index.to_bytes() != loaded.data
 
     def _write(self, change: Callable[[EntityIndex], None]) -> bool:
         loaded = self._current(fresh=True)

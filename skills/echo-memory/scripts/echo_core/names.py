@@ -6,7 +6,9 @@ from lookup tables: the catalog's, and a small one for entries of the index that
 """
 from __future__ import annotations
 
+import threading
 import unicodedata
+from itertools import chain
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Set, Tuple, Union
 
 from echo_core.autolink import Linkable
@@ -63,6 +65,8 @@ class Names:
         self._catalog = catalog
         self._entities = IndexNames(index, catalog)
         self._nearest = NearestNames()
+        self._learning = threading.Lock()
+        self._learnt = -1
 
     def resolve(self, mention: str) -> Meaning:
         """What `mention` means: a Match, Several, or None. Raises what loading the index raises."""
@@ -104,9 +108,9 @@ class Names:
     def candidates(self, mention: str, n: int = 5) -> List[Dict[str, str]]:
         """The at most `n` notes with the nearest names as `{path, title, kind, slug}`, best first."""
         self._entities.follow()
-        names = {*self._catalog.name_keys(), *self._entities.name_keys()}
+        self._learn()
         found: Dict[str, None] = {}
-        for key in self._nearest.find(file_stem(mention), names, 4 * n):
+        for key in self._nearest.find(file_stem(mention), lambda name: bool(self._named((name,))), 4 * n):
             found.update(dict.fromkeys(path for path in sorted(self._named({key})) if self._exists(path)))
         best = sorted(found, key=lambda path: self._rank(path, 1) != 1)  # stable: nearest first, own files last
         return [self._row(path) for path in best[:n]]
@@ -129,6 +133,17 @@ class Names:
             names = {name for name in names if any(name in spelling for spelling in spellings)}
         paths = [path for path in sorted(self._named(names)) if self._rank(path, 1) == 1 and self._exists(path)]
         return [self._linkable(path) for path in paths]
+
+    def _learn(self) -> None:
+        """Tell the nearest names what has come since the last time."""
+        with self._learning:
+            generation, changed = self._catalog.generation, self._catalog.changed_since(self._learnt)
+            records = map(self._catalog.record, changed or ())
+            names = chain.from_iterable(record.keys for record in records if record is not None)
+            if not self._nearest.learn(names) or changed is None:
+                self._nearest.learn_all(self._catalog.name_keys())
+            self._nearest.learn(self._entities.name_keys())
+            self._learnt = generation
 
     def _linkable(self, path: str) -> Linkable:
         match, entry = self._match(path, ""), self._entities.index.get(path)

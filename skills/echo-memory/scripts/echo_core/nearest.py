@@ -1,10 +1,11 @@
 """The nearest of many names to one that is misspelt or incomplete."""
 from __future__ import annotations
 
+import heapq
 import threading
 from collections import Counter
 from difflib import SequenceMatcher
-from typing import AbstractSet, Dict, List, Set, Tuple
+from typing import Callable, Dict, Iterable, List, Set, Tuple
 
 from echo_core.text import fold
 
@@ -20,36 +21,57 @@ class NearestNames:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: Set[str] = set()
+        self._room = 0
         self._holders: Dict[str, List[str]] = {}
 
-    def find(self, wanted: str, names: AbstractSet[str], n: int) -> List[str]:
-        """The at most `n` of the folded `names` most like `wanted`, best first, none when nothing is like it."""
+    def learn(self, names: Iterable[str]) -> bool:
+        """Know these folded names too. False when most of what is known may be gone: `learn_all` is due."""
+        with self._lock:
+            fresh = set(names).difference(self._known)
+            for name in fresh:
+                for pair in _pairs(name).union(name):
+                    self._holders.setdefault(pair, []).append(name)
+            self._known |= fresh
+            return len(self._known) <= self._room
+
+    def learn_all(self, names: Iterable[str]) -> None:
+        """Know these names and no others."""
+        with self._lock:
+            self._known, self._holders = set(), {}
+        self.learn(names)
+        self._room = 2 * len(self._known) + 1000
+
+    def find(self, wanted: str, is_name: Callable[[str], bool], n: int) -> List[str]:
+        """The at most `n` names most like `wanted`, best first, none when nothing is like it.
+
+        is_name: whether a name that was learnt once still is one.
+        """
         wanted = fold(wanted)[:200]
         if not wanted:
             return []
         pairs = _pairs(wanted)
-        scored: List[Tuple[float, str]] = []
-        for name, shared in self._shared(pairs, names).items():
-            if 2 * shared >= len(pairs) and name in names:
-                scored.append((shared / (len(pairs) + abs(len(name) - len(wanted)) / 4), name))
-        scored.sort(key=lambda pair: (-pair[0], pair[1]))
-        exact = [(_likeness(wanted, name), name) for _, name in scored[:SHORTLIST]]
-        exact.sort(key=lambda pair: (-pair[0], pair[1]))
-        return [name for likeness, name in exact if likeness >= MIN_LIKENESS][:n]
+        scored = [
+            (-shared / (len(pairs) + abs(len(name) - len(wanted)) / 4), name)
+            for name, shared in self._shared(pairs) if is_name(name)
+        ]
+        exact = [(-_likeness(wanted, name), name) for _, name in heapq.nsmallest(SHORTLIST, scored)]
+        return [name for likeness, name in sorted(exact) if -likeness >= MIN_LIKENESS][:n]
 
-    def _shared(self, pairs: Set[str], names: AbstractSet[str]) -> "Counter[str]":
-        """Names with how many of `pairs` they hold; also some that are no longer among `names`."""
-        found: Counter[str] = Counter()
+    def _shared(self, pairs: Set[str]) -> List[Tuple[str, int]]:
+        """The names that hold at least half of `pairs`, with how many of them."""
+        half = (len(pairs) + 1) // 2
         with self._lock:
-            if len(self._known) > 2 * len(names):
-                self._known, self._holders = set(), {}
-            for name in names - self._known:
-                for pair in _pairs(name).union(name):
-                    self._holders.setdefault(pair, []).append(name)
-            self._known.update(names)
-            for pair in pairs:
-                found.update(self._holders.get(pair, ()))
-        return found
+            rarest = sorted(pairs, key=lambda pair: (len(self._holders.get(pair, ())), pair))
+            # Who holds half of all pairs holds one of any larger half: only those names are looked at more closely.
+            first, others = rarest[:len(pairs) - half + 1], rarest[len(pairs) - half + 1:]
+            counter: Counter[str] = Counter()
+            for pair in first:
+                counter.update(self._holders.get(pair, ()))
+        found: Dict[str, int] = counter
+        for left, pair in zip(range(len(others) - 1, -1, -1), others):
+            counts = ((name, count + (pair in name)) for name, count in found.items())
+            found = {name: count for name, count in counts if count + left >= half}
+        return [(name, count) for name, count in found.items() if count >= half]
 
 
 def _pairs(name: str) -> Set[str]:

@@ -24,14 +24,17 @@ CACHE_FORMAT = "2:" + ",".join(field.name for field in dataclasses.fields(NoteFa
 class Record:
     """One note. size, mtime_ns: of the file when it was read; mtime_ns 0 asks for another read.
 
-    version: of the bytes, as `version_of`. keys, links: what `NoteNames` was told. facts are decoded on first use.
+    version: of the bytes, as `version_of`. keys, links: what `NoteNames` was told. sketch: of the body. facts are
+    decoded on first use.
     """
 
-    __slots__ = ("_facts", "_packed", "aliases", "keys", "links", "mtime_ns", "path", "size", "title", "version")
+    __slots__ = ("_facts", "_packed", "aliases", "keys", "links", "mtime_ns", "path", "size", "sketch", "title",
+                 "version")
 
     def __init__(
         self, path: str, size: int, mtime_ns: int, version: str, title: str, aliases: Sequence[str],
-        keys: Sequence[str], links: Sequence[str], facts: Optional[NoteFacts] = None, packed: str = "",
+        keys: Sequence[str], links: Sequence[str], sketch: Sequence[int], facts: Optional[NoteFacts] = None,
+        packed: str = "",
     ) -> None:
         self.path = path
         self.size = size
@@ -41,6 +44,7 @@ class Record:
         self.aliases = tuple(aliases)
         self.keys = tuple(keys)
         self.links = tuple(links)
+        self.sketch = tuple(sketch)
         self._facts = facts
         self._packed = packed
 
@@ -49,7 +53,8 @@ class Record:
         """The record of a note that was just read."""
         return cls(
             facts.path, size, mtime_ns, version, facts.title, facts.aliases,
-            note_keys(facts.path, facts.title, facts.aliases), link_keys(facts.links), facts,
+            note_keys(facts.path, facts.title, facts.aliases), link_keys(facts.links),
+            facts.sketch, facts,
         )
 
     @property
@@ -63,7 +68,7 @@ class Record:
 
     def row(self) -> Tuple[str, int, int, str, str, int]:
         """(path, size, mtime_ns, head, facts, checksum) as the cache file stores it."""
-        head = json.dumps([self.version, self.title, self.aliases, self.keys, self.links])
+        head = json.dumps([self.version, self.title, self.aliases, self.keys, self.links, self.sketch])
         body = self._packed or json.dumps(_plain(self.facts))
         return self.path, self.size, self.mtime_ns, head, body, _checksum(head, body)
 
@@ -175,7 +180,7 @@ def _record(row: Sequence[Any]) -> Optional[Record]:
         path, size, mtime_ns, head, body, checksum = row
         if checksum != _checksum(head, body):
             return None
-        version, title, aliases, keys, links = json.loads(head)
-        return Record(path, size, mtime_ns, version, title, aliases, keys, links, None, body)
+        version, title, aliases, keys, links, sketch = json.loads(head)
+        return Record(path, size, mtime_ns, version, title, aliases, keys, links, sketch, None, body)
     except (ValueError, TypeError, AttributeError):
         return None

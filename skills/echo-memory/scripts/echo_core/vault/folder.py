@@ -1,9 +1,9 @@
 """The vault as a folder of this machine (spec 2.3, 2.6, 6.1).
 
-Reads never follow a link out of the folder. A write compares, writes a temp file, syncs it, compares again, renames
-and syncs the folder, all under the kernel lock: between ECHO processes compare-and-rename is exact, and a foreign
-editor can only slip into the microseconds between the second compare and the rename. Control files (`is_control`) are
-replaced whole as well but not synced: after a power cut they are rebuilt.
+Reads never follow a link out of the folder. A write writes a temp file, syncs it, compares, renames and syncs the
+folder, all under the kernel lock: between ECHO processes compare-and-rename is exact, and a foreign editor can only
+slip into the microseconds between the compare and the rename. Control files (`is_control`) are replaced whole as well
+but not synced: after a power cut they are rebuilt.
 """
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FolderVault(Vault):
             if expected is None:
                 self._refuse_taken(path, place)
             else:
-                self._compare(path, place, expected)
+                self._refuse_closed(path, place)
             with self._translating(path):
                 landed = folder_write.replace(place, data, expected, durable=not is_control(path))
             if not landed:
@@ -62,9 +62,11 @@ class FolderVault(Vault):
         path = check_path(path)
         with self.exclusive(), self._place(path) as place:
             if place.facts is None:
-                raise self._missing(path)
-            self._compare(path, place, expected)
+                raise self._missing(path, self._files_like(path))
+            self._refuse_closed(path, place)
             with self._translating(path):
+                if folder_write.read_place(place) != expected:
+                    raise self._changed(path, place)
                 place.folder.unlink(place.name)
                 if not is_control(path):
                     place.folder.sync()
@@ -73,7 +75,7 @@ class FolderVault(Vault):
         source, target = check_path(source, "source"), check_path(target, "target")
         with self.exclusive(), self._place(source) as old:
             if old.facts is None or not old.is_file:
-                raise self._missing(source)
+                raise self._missing(source, self._files_like(source))
             with self._place_to_write(target, make=True) as new:
                 same = new.facts is not None and source != target and os.path.samestat(old.facts, new.facts)
                 if not same:
@@ -128,7 +130,7 @@ class FolderVault(Vault):
                     return answer(path, place)
         found = self._files_like(path)
         if len(found) != 1:
-            raise self._missing(path)
+            raise self._missing(path, found)
         with self._place(found[0]) as place, self._translating(path):
             return answer(check_path(found[0]), place)
 
@@ -174,13 +176,11 @@ class FolderVault(Vault):
             if self._had_files and not folder_scan.has_entries(self._below):
                 raise emptied()
 
-    def _compare(self, path: str, place: Place, expected: bytes) -> None:
-        """Raise unless the place holds exactly `expected` and its permissions let us change it."""
+    def _refuse_closed(self, path: str, place: Place) -> None:
+        """Raise unless there is a file at the place and its permissions let us change it."""
         if not place.is_file:
             raise self._gone(path)
         with self._translating(path):
-            if folder_write.read_place(place) != expected:
-                raise self._changed(path, place)
             if not place.folder.may_write(place.name):
                 raise forbidden(path)
 
@@ -188,7 +188,7 @@ class FolderVault(Vault):
         """Raise Conflict when something is at the place, or at another spelling of its path other than `besides`."""
         if place.facts is not None:
             raise self._changed(path, place)
-        others = [other for other in folder_scan.matches(self._below, path) if check_path(other) != besides]
+        others = [other for other in self._spellings(path) if check_path(other) != besides]
         if others:
             raise conflict(path, "exists already in another spelling", "", others)
 
@@ -203,14 +203,21 @@ class FolderVault(Vault):
     def _gone(self, path: str) -> Conflict:
         return conflict(path, "is not there any more", "", self._files_like(path))
 
-    def _missing(self, path: str) -> EchoError:
+    def _missing(self, path: str, like: List[str]) -> EchoError:
         """NotFound with what may have been meant; VaultUnreachable when the whole vault is gone."""
         self._refuse_emptied()
-        return missing(path, self._files_like(path))
+        return missing(path, like)
 
     def _files_like(self, path: str) -> List[str]:
         """Files whose path differs from `path` only in case or normal form, spelled as on the disk."""
-        return [other for other in folder_scan.matches(self._below, path) if folder_scan.is_file(self._below, other)]
+        return [other for other in self._spellings(path) if folder_scan.is_file(self._below, other)]
+
+    def _spellings(self, path: str) -> List[str]:
+        """Everything whose path differs from `path` only in case or normal form; none for a control file.
+
+        ECHO alone names those, so nobody means one by another spelling, and a lock is looked for at every write.
+        """
+        return [] if is_control(path) else folder_scan.matches(self._below, path)
 
     def _open_lock_file(self) -> int:
         """A descriptor of the lock file, made when missing; reading rights are enough to lock it."""

@@ -163,9 +163,16 @@ def matches(below: Below, path: str) -> List[str]:
     found = [""]
     for segment in path.split("/"):
         key = case_key(segment)
-        found = [_join(folder, name) for folder in found for name in _names(below, folder)
-                 if (name.lower() if name.isascii() else case_key(name)) == key]
+        found = [_join(folder, name) for folder in found for name in _spelled_like(key, _names(below, folder))]
     return sorted(found)
+
+
+def _spelled_like(key: str, names: List[str]) -> List[str]:
+    """The names with this `case_key`."""
+    # A folder of thousands seldom holds one: it is asked as one text first. No name holds a "/".
+    if f"/{key}/" not in case_key("/".join(["", *names, ""])):
+        return []
+    return [name for name in names if case_key(name) == key]
 
 
 def has_entries(below: Below) -> bool:
