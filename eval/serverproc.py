@@ -1,4 +1,4 @@
-"""A real server process for tests: started on a free port, waited for by its `/health`, stopped by SIGTERM.
+"""A real server process for tests: on a free port, waited for by its `/health`, stopped by SIGTERM.
 
     with running_server(tmp_path) as server:
         server.call("echo_recall", query="engine")      # REST: the envelope
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from serverfork import FORKS, Forked
 
 EVAL = Path(__file__).parent
 TOKEN = "canary-token-5f0c1e9a7b3d42688c1a9e0f"
@@ -39,15 +40,13 @@ def environment(vault: Path, state: Path, **more: str) -> dict[str, str]:
 class Server:
     """A running process. base: its URL; vault, state: its folders; lines: what it has printed so far."""
 
-    def __init__(self, command: list[str], env: dict[str, str], vault: Path, state: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str] | Forked, vault: Path, state: Path) -> None:
+        self.process = process
         self.vault = vault
         self.state = state
         self.lines: list[str] = []
         self._listening = threading.Event()
         self.port = 0
-        self.process = subprocess.Popen(
-            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8"
-        )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self.client = httpx.Client(trust_env=False, timeout=30, headers={"authorization": f"Bearer {TOKEN}"})
@@ -136,18 +135,30 @@ class Server:
         return [line for line in map(json.loads, self.lines) if line.get("event") == name]
 
 
+def spawned(command: list[str], env: dict[str, str], vault: Path, state: Path) -> Server:
+    """A server that a command line starts."""
+    process = subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8")
+    return Server(process, vault, state)
+
+
 @contextlib.contextmanager
 def running_server(
     folder: Path, command: str = "serve", ready: bool = True, fake: bool = False, **env: str
 ) -> Iterator[Server]:
     """A server with the vault `folder`/vault and the state `folder`/state, stopped at the end.
 
-    ready: wait until all notes have been read. fake: the tools of `fakeserver` instead of the real ones.
+    ready: wait until all notes have been read. fake: the tools of `fakeserver` instead of the real ones. `serve` is
+    forked where the system can, which is quick; other commands are started as a user starts them.
     """
     vault, state = folder / "vault", folder / "state"
     vault.mkdir(exist_ok=True)
-    words = [str(EVAL / "fakeserver.py"), "0"] if fake else ["-m", "echo_mcp", command]
-    server = Server([sys.executable, *words], environment(vault, state, **env), vault, state)
+    variables = environment(vault, state, **env)
+    if FORKS and command == "serve":
+        server = Server(Forked(["fake", "0"] if fake else [command], variables), vault, state)
+    else:
+        words = [str(EVAL / "fakeserver.py"), "0"] if fake else ["-m", "echo_mcp", command]
+        server = spawned([sys.executable, *words], variables, vault, state)
     try:
         server.wait(ready and not fake)
         yield server

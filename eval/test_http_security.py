@@ -20,7 +20,7 @@ from echo_mcp.auth import OPEN_PATHS
 from echo_mcp.health import Health
 from echo_mcp.http import routes
 from echo_mcp.registry import Registry
-from serverproc import EVAL, LEGACY, MODERN, TOKEN, Server, environment, running_server
+from serverproc import EVAL, LEGACY, MODERN, TOKEN, Server, environment, running_server, spawned
 
 GOOD = f"Authorization: Bearer {TOKEN}".encode()
 METHODS = (b"GET", b"POST", b"PUT", b"PATCH", b"DELETE", b"HEAD", b"OPTIONS")
@@ -45,6 +45,16 @@ BAD_CREDENTIALS = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running_server(tmp_path_factory.mktemp("http"), fake=True, FAKE_READ_DEADLINE="1") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def public_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with public names, bound to every address."""
+    with running_server(
+        tmp_path_factory.mktemp("hosts"), fake=True, ECHO_MCP_HOST="0.0.0.0",
+        ECHO_MCP_ALLOWED_HOSTS="Echo.Example.org, lan.example:8765", ECHO_MCP_ALLOWED_ORIGINS="https://claude.ai/",
+    ) as running:
         yield running
 
 
@@ -163,11 +173,9 @@ def test_other_methods_are_not_allowed_on_mcp(server: Server, method: str) -> No
     (b"LocalHost:1234", 200), (b"[::1]:8765", 200), (b"127.0.0.1", 200), (b"ECHO.example.org", 200),
     (b"echo.example.org:443", 200), (b"lan.example:8765", 200), (b"lan.example:9999", 421), (b"", 421),
 ])
-def test_only_known_host_names_are_served(tmp_path_factory: pytest.TempPathFactory, host: bytes, status: int) -> None:
+def test_only_known_host_names_are_served(public_server: Server, host: bytes, status: int) -> None:
     """HT-09: DNS rebinding; the refusal names the setting, letter case and port do not matter."""
-    answer = known_hosts(tmp_path_factory).raw(
-        b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: " + host + b"\r\n\r\n"
-    )
+    answer = public_server.raw(b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: " + host + b"\r\n\r\n")
     assert status_of(answer) == status
     assert status == 200 or b"ECHO_MCP_ALLOWED_HOSTS" in answer
 
@@ -186,42 +194,15 @@ def test_a_request_needs_exactly_one_host(server: Server, heads: bytes) -> None:
     (b"http://localhost:6274", True), (b"http://127.0.0.1", True), (b"file://", False),
 ])
 @pytest.mark.parametrize("path", [b"/mcp", b"/api/tools/fake_noop", b"/health"])
-def test_foreign_web_pages_are_refused(
-    tmp_path_factory: pytest.TempPathFactory, origin: bytes, allowed: bool, path: bytes
-) -> None:
+def test_foreign_web_pages_are_refused(public_server: Server, origin: bytes, allowed: bool, path: bytes) -> None:
     """HT-08: on every door, and no answer ever grants CORS."""
     body = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     headers = GOOD + b"\r\nAccept: application/json\r\nOrigin: " + origin + b"\r\n"
     method = b"GET" if path == b"/health" else b"POST"
-    status, answer = send(known_hosts(tmp_path_factory), method, path, headers, b"" if method == b"GET" else body)
+    status, answer = send(public_server, method, path, headers, b"" if method == b"GET" else body)
     assert status == (200 if allowed else 403)
     assert allowed or b"ECHO_MCP_ALLOWED_ORIGINS" in answer
     assert b"access-control-allow-origin" not in answer.lower()
-
-
-_KNOWN: list[Server] = []
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stop_known_hosts() -> Iterator[None]:
-    yield
-    while _KNOWN:
-        _KNOWN.pop().stop()
-
-
-def known_hosts(factory: pytest.TempPathFactory) -> Server:
-    """A server with public names, bound to every address, started on first use."""
-    if not _KNOWN:
-        folder = factory.mktemp("hosts")
-        env = environment(
-            folder, folder, ECHO_MCP_HOST="0.0.0.0", ECHO_BASE=str(folder / "vault"),
-            ECHO_MCP_ALLOWED_HOSTS="Echo.Example.org, lan.example:8765",
-            ECHO_MCP_ALLOWED_ORIGINS="https://claude.ai/",
-        )
-        started = Server([sys.executable, str(EVAL / "fakeserver.py"), "0"], env, folder, folder)
-        started.wait()
-        _KNOWN.append(started)
-    return _KNOWN[0]
 
 
 def test_a_declared_body_over_the_limit_is_refused_before_it_is_read(server: Server) -> None:
@@ -406,7 +387,7 @@ def test_a_flood_of_idle_connections_leaves_room(tmp_path: Path) -> None:
     state = tmp_path / "state"
     env = environment(tmp_path / "vault", state)
     command = ["prlimit", "--nofile=320:320", sys.executable, str(EVAL / "fakeserver.py"), "0"]
-    flooded = Server(command, env, tmp_path, state)
+    flooded = spawned(command, env, tmp_path, state)
     try:
         flooded.wait()
         idle = [socket.create_connection(("127.0.0.1", flooded.port), timeout=5) for _ in range(400)]

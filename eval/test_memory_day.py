@@ -28,6 +28,7 @@ CLOCK = "2026-11-30T14:05:09+01:00"
 ZONE = "Europe/Vienna"
 Envelope = dict[str, Any]
 Day = Generator[tuple[str, dict[str, Any]], Envelope, None]
+CommandLine = Callable[[list[str]], Envelope]
 
 VERBS = {
     "echo_load": ["load"], "echo_recall": ["recall"], "echo_resolve": ["resolve"], "echo_get_note": ["get"],
@@ -191,28 +192,57 @@ def live_by_mcp(server: Server, mode: str) -> None:
     asyncio.run(run())
 
 
-def live_by_command_line(vault: Path, state: Path, **place: str) -> None:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ECHO_", "PYTHON"))}
-    env = {**kept, "ECHO_BASE": str(vault), "ECHO_STATE_DIR": str(state), "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE, **place}
+def words_of(tool: str, arguments: dict[str, Any]) -> list[str]:
+    """The command line of a call."""
+    if tool == "echo_set_scope":
+        return ["scope", arguments["scope"], "--json"]
+    words = [*VERBS[tool], "--json"]
+    for name, value in arguments.items():
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(option if value else option.replace("--", "--no-", 1))
+        else:
+            words.append(f"{option}={value if isinstance(value, str) else json.dumps(value)}")
+    return words
 
-    def call(tool: str, arguments: dict[str, Any]) -> Envelope:
-        command = [sys.executable, "-S", str(SCRIPTS / "echo.py"), *VERBS[tool], "--json"]
-        if tool == "echo_set_scope":
-            command.append(arguments["scope"])
-            arguments = {}
-        for name, value in arguments.items():
-            option = "--" + name.replace("_", "-")
-            if isinstance(value, bool):
-                command.append(option if value else option.replace("--", "--no-", 1))
-            else:
-                command.append(f"{option}={value if isinstance(value, str) else json.dumps(value)}")
+
+@contextlib.contextmanager
+def one_process_a_call(env: dict[str, str]) -> Iterator[CommandLine]:
+    """The command line as a shell runs it."""
+    def call(words: list[str]) -> Envelope:
+        command = [sys.executable, "-S", str(SCRIPTS / "echo.py"), *words]
         done = subprocess.run(command, env=env, capture_output=True, text=True, encoding="utf-8", check=False)
         assert done.stdout, done.stderr
         return dict(json.loads(done.stdout))
 
-    subprocess.run([sys.executable, "-S", str(SCRIPTS / "echo.py"), "bootstrap", "--json"], env=env, check=True,
-                   capture_output=True)
-    live(memory_day(), call)
+    yield call
+
+
+MANY_LINES = """
+import json, sys
+import echo
+for line in sys.stdin:
+    echo.main(json.loads(line))
+    print(chr(0), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def one_process(env: dict[str, str]) -> Iterator[CommandLine]:
+    """The command line's entry point, called again and again: most of a short process is its start."""
+    command = [sys.executable, "-S", "-c", MANY_LINES]
+    env = {**env, "PYTHONPATH": str(SCRIPTS), "PYTHONIOENCODING": "utf-8"}
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as running:
+        assert running.stdin is not None and running.stdout is not None
+        to, out = running.stdin, running.stdout
+
+        def call(words: list[str]) -> Envelope:
+            to.write(json.dumps(words) + "\n")
+            to.flush()
+            return dict(json.loads("".join(iter(out.readline, "\0\n"))))
+
+        yield call
+        to.close()
 
 
 def tree(vault: Path) -> dict[str, bytes]:
@@ -237,42 +267,47 @@ def on_rest(vault: Path) -> Iterator[dict[str, str]]:
         yield {"ECHO_BASE": api.url, "ECHO_KEY": "canary-key-93b1c0"}
 
 
-DOORS: dict[str, Callable[[Server], None]] = {
+SERVER_DOORS: dict[str, Callable[[Server], None]] = {
     "modern": lambda server: live_by_mcp(server, "2026-07-28"),
     "legacy": lambda server: live_by_mcp(server, "legacy"),
     "rest": live_by_rest,
 }
+COMMAND_LINES = {"command line": one_process_a_call, "one process": one_process}
 
 
 def lived(folder: Path, door: str, backend: Callable[[Path], Any]) -> dict[str, bytes]:
     """Live the day in a new vault by one door; returns the vault's files."""
-    folder.mkdir()
     vault = folder / "vault"
     with backend(vault) as place:
-        if door == "cli":
-            live_by_command_line(vault, folder / "state", **place)
+        owner = {"ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE, **place}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("ECHO_", "PYTHON"))}
+        env = {**kept, **owner, "ECHO_STATE_DIR": str(folder / "cli-state")}
+        with one_process_a_call(env) as call:
+            assert call(["bootstrap", "--json"])["action"] == "created"
+        if door in COMMAND_LINES:
+            with COMMAND_LINES[door](env) as call:
+                live(memory_day(), lambda tool, arguments: call(words_of(tool, arguments)))
         else:
-            bootstrap(vault, **place)
-            with running_server(folder, ECHO_CLOCK=CLOCK, ECHO_TZ=ZONE, **place) as server:
-                DOORS[door](server)
+            with running_server(folder, **owner) as server:
+                SERVER_DOORS[door](server)
     return tree(vault)
 
 
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a vault in which the day was lived by REST on a folder."""
+    return lived(tmp_path_factory.mktemp("rest"), "rest", on_folder)
+
+
 @pytest.mark.timeout(240)
-def test_every_door_and_backend_writes_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("door", "backend"), [
+    ("modern", on_folder), ("legacy", on_folder), ("command line", on_folder),
+    ("modern", on_rest), ("rest", on_rest), ("one process", on_rest),
+], ids=lambda value: getattr(value, "__name__", value))
+def test_every_door_and_backend_writes_the_same_bytes(
+    tmp_path: Path, day: dict[str, bytes], door: str, backend: Callable[[Path], Any]
+) -> None:
     """The same day by MCP of both eras, by REST and by the command line, on a folder and behind Obsidian's API."""
-    expected = lived(tmp_path / "modern", "modern", on_folder)
-    others = {door: lived(tmp_path / door, door, on_folder) for door in ("legacy", "rest", "cli")}
-    others.update({f"{door} on the API": lived(tmp_path / f"{door}-api", door, on_rest)
-                   for door in ("modern", "rest", "cli")})
-    for name, files in others.items():
-        assert sorted(files) == sorted(expected), name
-        for path, data in expected.items():
-            assert files[path] == data, f"{name}: {path}"
-
-
-def bootstrap(vault: Path, **place: str) -> None:
-    env = {**os.environ, "ECHO_CLOCK": CLOCK, "ECHO_TZ": ZONE, "ECHO_STATE_DIR": str(vault.parent / "bootstrap-state")}
-    env.pop("ECHO_KEY", None)
-    subprocess.run([sys.executable, str(SCRIPTS / "echo.py"), "bootstrap", "--json"], env={**env, **place}, check=True,
-                   capture_output=True)
+    files = lived(tmp_path, door, backend)
+    assert sorted(files) == sorted(day)
+    assert {path: data for path, data in files.items() if data != day[path]} == {}

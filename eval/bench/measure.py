@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from serverproc import Server, environment
+from serverproc import Server, environment, spawned
 from vault import BenchNote
 from wire import Wire, mcp, post, rest, rpc
 
@@ -29,7 +29,7 @@ CHARS_PER_TOKEN = 4
 def started(which: str, vault: Path, state: Path, **env: str) -> Iterator[tuple[Server, Row]]:
     """A server of `servers.py`, and in seconds how long it took to serve and to know all notes."""
     begun = time.monotonic()
-    server = Server([sys.executable, str(HERE / "servers.py"), which], environment(vault, state, **env), vault, state)
+    server = spawned([sys.executable, str(HERE / "servers.py"), which], environment(vault, state, **env), vault, state)
     try:
         while not server.port and server.process.poll() is None:
             time.sleep(0.005)
