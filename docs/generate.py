@@ -116,6 +116,7 @@ def settings_page() -> str:
         "| `echo-mcp serve` | needs `ECHO_BASE` and `ECHO_MCP_TOKEN` |",
         "| `echo-mcp stdio` | needs `ECHO_BASE`; token, host and port mean nothing |",
         "| `echo-mcp queue` | those of the server whose [queue](troubleshooting.md#writes-that-wait) it shows |",
+        "| `echo-mcp backup` | those of the server whose vault it [saves](backup.md); all optional after `make run` |",
         "",
         *_paragraph("""`serve` and `stdio` set no vault up: run `echo.py bootstrap` once. `ECHO_STATE_DIR` must lie
             outside the vault and belong to one vault. The command line reads some of the same variables, see
@@ -129,7 +130,8 @@ def _paragraph(text: str) -> list[str]:
 
 def _setting(row: Setting) -> str:
     kinds: dict[str, str] = {
-        "flag": "on, off", "hosts": "comma list", "folder": "folder", "token": "text", "text": "text", "choice": "word",
+        "flag": "on, off", "hosts": "comma list", "time": "time of day", "folder": "folder",
+        "token": "text", "text": "text", "choice": "word",
     }
     values = kinds.get(row.type, f"{row.least} to {row.most}")
     default = f"`{row.default}`" if row.default else ""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from echo_mcp import __version__, logs, settings, statedir
+from echo_mcp.backup import cli
 
 if TYPE_CHECKING:
     from echo_mcp.wiring import Parts
@@ -26,8 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0, 64 for settings at fault, 69 when the address is taken."""
     args = _parser().parse_args(argv)
     try:
-        http = args.command not in ("stdio", "queue")
-        found = settings.load(settings.environment(), http=http, embedded=args.command == "run")
+        http = args.command in ("serve", "run")
+        found = settings.load(settings.environment(), http=http, embedded=args.command in ("run", "backup"))
+        if args.command == "backup":
+            return _backup(found, args)
         statedir.prepare_state(found.state_dir)
         if args.command == "queue":
             return _queue(found, args.retry, args.drop)
@@ -48,7 +51,14 @@ def _parser() -> argparse.ArgumentParser:
     queue = commands.add_parser("queue", help="the writes that wait for the vault, and those that need a decision")
     queue.add_argument("--retry", default="", metavar="ID", help="replay a parked write again")
     queue.add_argument("--drop", default="", metavar="ID", help="forget a write for good")
+    cli.add_arguments(commands.add_parser("backup", help="make, list, verify and restore backups of the vault"))
     return parser
+
+
+def _backup(found: settings.Settings, args: argparse.Namespace) -> int:
+    if cli.needs_state(args):
+        statedir.prepare_state(found.state_dir)
+    return cli.run(args, found)
 
 
 def _queue(found: settings.Settings, retry: str, drop: str) -> int:

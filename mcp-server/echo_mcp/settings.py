@@ -37,8 +37,8 @@ TOOLSETS = ("memory",)
 class Setting:
     """One row: environment variable, default as text, type, what it means.
 
-    type: text, token, folder, choice, port, count, seconds, flag or hosts. secret: never shown, and `NAME_FILE` may
-    name a file that holds it. least, most: bounds of a number.
+    type: text, token, folder, choice, port, count, seconds, flag or hosts. secret: never shown, and `NAME_FILE`
+    may name a file that holds it. least, most: bounds of a number.
     """
 
     name: str
@@ -76,6 +76,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("ECHO_LOCK_TTL", "30", "seconds", "How long the vault's advisory lock lives without renewal, in seconds.",
             least=1, most=3600),
     Setting("ECHO_ALLOW_SECRETS", "off", "flag", "`on`: text that looks like a credential may be stored."),
+    Setting("ECHO_BACKUP_KEEP", "30", "count", "How many good backups are kept.", least=1, most=10000),
     Setting("ECHO_LOG_LEVEL", "info", "choice", "debug, info, warning or error."),
 )
 """The table, in the order of the documentation."""
@@ -121,6 +122,7 @@ class Settings:
     read_only: bool = False
     lock_ttl_s: int = 30
     allow_secrets: bool = False
+    backup_keep: int = 30
     log_level: str = "info"
     embedded: bool = False
 
@@ -152,6 +154,7 @@ def load(environ: Mapping[str, str], *, http: bool = True, embedded: bool = Fals
         "allowed_origins": reader.names("ECHO_MCP_ALLOWED_ORIGINS", _ORIGIN, "origins such as https://claude.ai"),
         "read_only": reader.flag("ECHO_MCP_READ_ONLY"), "lock_ttl_s": reader.number("ECHO_LOCK_TTL"),
         "allow_secrets": reader.flag("ECHO_ALLOW_SECRETS"), "embedded": embedded,
+        "backup_keep": reader.number("ECHO_BACKUP_KEEP"),
         "log_level": reader.choice("ECHO_LOG_LEVEL", _LEVELS),
     }
     if reader.lines:

@@ -14,6 +14,8 @@ EchoError
  |   `- Overtaken         our write was sent, and somebody else's bytes stand there now
  |- NoUndo               no version could be kept, so nothing was replaced
  |- IndexCorrupt         the entity index is broken and cannot be rebuilt now
+ |- StorageFailed        the state folder's disk is full or refuses us; `reason`
+ |- BadBackup            a zip that is damaged, hostile or no backup of ours; `reason`
  |- Misconfigured        the deployment lacks a setting
  |- VaultError
  |   |- VaultUnreachable the vault is missing, down or too slow
@@ -126,6 +128,16 @@ class IndexCorrupt(EchoError):
     outcome = Outcome(65, 500, True)
 
 
+class StorageFailed(EchoError):
+    code = "storage-failed"
+    outcome = Outcome(74, 507, True)
+
+
+class BadBackup(EchoError):
+    code = "bad-backup"
+    outcome = Outcome(65, 422, True)
+
+
 class Misconfigured(EchoError):
     code = "misconfigured"
     outcome = Outcome(64, 500, True)
@@ -164,8 +176,8 @@ ERRORS: Dict[str, Outcome] = {
     cls.code: cls.outcome
     for cls in (
         InvalidArgument, InvalidPath, TooLarge, SecretSuspected, ActiveContent, NotFound, Ambiguous,
-        InvalidTarget, MalformedNote, Conflict, NoUndo, IndexCorrupt, Misconfigured, VaultUnreachable,
-        VaultAuth, VaultTls, VaultBadResponse, InternalError,
+        InvalidTarget, MalformedNote, Conflict, NoUndo, IndexCorrupt, StorageFailed, BadBackup, Misconfigured,
+        VaultUnreachable, VaultAuth, VaultTls, VaultBadResponse, InternalError,
     )
 }
 """Every error code and its outcome."""

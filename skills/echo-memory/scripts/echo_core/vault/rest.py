@@ -17,7 +17,7 @@ from echo_core.vault.base import Listing, Stat, Vault, version_of
 from echo_core.vault.refusals import conflict, missing
 from echo_core.vault.rest_address import Address, check_addressable
 from echo_core.vault.rest_claims import LOCKS, Claims
-from echo_core.vault.rest_client import RestClient
+from echo_core.vault.rest_client import BYTES, RestClient
 from echo_core.vault.rest_landing import require_text
 from echo_core.vault.rest_paths import Spellings, nfc
 from echo_core.vault.rest_scan import RestScan, fan_out, stat_of
@@ -98,6 +98,23 @@ class RestVault(Vault):
                 raise self._changed(path, now, until)
             self._writes.replace(path, data, expected, until)
             self._note(path)
+
+    def place(self, path: str, data: bytes) -> None:
+        """Create a file of any bytes, note or attachment, with its name spelled exactly as given; for restores.
+
+        Return when it reads back the same. Raises Conflict when something is there, VaultBadResponse with reason
+        "phantom" when the vault did not keep the bytes.
+        """
+        check_addressable(check_path(path))
+        with self.exclusive():
+            until = self._until()
+            if self._client.file(path, until) is not None:
+                raise conflict(path, "exists already")
+            self._client.put(path, data, until, kind=BYTES)
+            if self._client.file(path, self._until()) != data:
+                raise VaultBadResponse(f"The vault accepted {path} and did not keep it", reason="phantom", path=path)
+            self._names.learn(path)
+            self._note(check_path(path))
 
     def delete(self, path: str, expected: bytes) -> None:
         path = check_path(path)

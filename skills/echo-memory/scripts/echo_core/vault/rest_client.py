@@ -20,6 +20,9 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 TEXT = "text/markdown; charset=utf-8"
 """Sent with every PUT: without it the plugin writes `{}` and answers that all is well."""
 
+BYTES = "application/octet-stream"
+"""Sent with a PUT of what need not be text: the plugin then writes the bytes as they are."""
+
 _NOTE_JSON = "application/vnd.olrapi.note+json"
 _JSON_LOGIC = "application/vnd.olrapi.jsonlogic+json"
 _MAX_JSON_BYTES = 4 * MAX_FILE_BYTES
@@ -90,9 +93,9 @@ class RestClient:
             raise _garbled()
         return files
 
-    def put(self, name: str, data: bytes, until: float, fresh: bool = False) -> None:
-        """Send one PUT. Whatever it answers or raises, only a read tells what is there now."""
-        answer = self._once("PUT", file_target(name), {"Content-Type": TEXT}, data, until, 1024 * 1024, fresh)
+    def put(self, name: str, data: bytes, until: float, fresh: bool = False, kind: str = TEXT) -> None:
+        """Send one PUT. Whatever it answers or raises, only a read tells what is there now. kind: TEXT or BYTES."""
+        answer = self._once("PUT", file_target(name), {"Content-Type": kind}, data, until, 1024 * 1024, fresh)
         if not 200 <= answer.status < 300:
             raise _unexpected(answer)
 

@@ -1,0 +1,1 @@
+"""Backups of the vault: made and verified, rotated, drilled, restored (spec 6.4)."""
