@@ -5,13 +5,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: run test lint types bench docs golden lock clean
+.PHONY: run test faults lint types bench docs golden lock clean
 
 run: $(READY)           ## Start ECHO on ./data/vault and print the line that registers it
 	$(BIN)/echo-mcp run
 
 test: $(DEV_READY) lint types   ## Everything CI runs
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+faults: $(DEV_READY)    ## The runs that take minutes: races of full size, faults on purpose
+	$(BIN)/python -m pytest -n 1 -m slow -s
 
 lint: $(DEV_READY)
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from multiprocessing.connection import Connection
 
@@ -64,6 +65,7 @@ def _run(words: list[str], env: dict[str, str], out: Connection) -> None:
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    tempfile.tempdir = None
     if words[0] == "fake":
         import fakeserver
 

@@ -144,20 +144,23 @@ def spawned(command: list[str], env: dict[str, str], vault: Path, state: Path) -
 
 @contextlib.contextmanager
 def running_server(
-    folder: Path, command: str = "serve", ready: bool = True, fake: bool = False, **env: str
+    folder: Path, command: str = "serve", ready: bool = True, fake: bool = False, patch: str = "", **env: str
 ) -> Iterator[Server]:
     """A server with the vault `folder`/vault and the state `folder`/state, stopped at the end.
 
-    ready: wait until all notes have been read. fake: the tools of `fakeserver` instead of the real ones. `serve` is
-    forked where the system can, which is quick; other commands are started as a user starts them.
+    ready: wait until all notes have been read. fake: the tools of `fakeserver` instead of the real ones. patch: Python
+    that breaks the server before it starts, to show that a test notices. `serve` is forked where the system can, which
+    is quick; other commands, and a patched one, are started as a user starts them.
     """
     vault, state = folder / "vault", folder / "state"
     vault.mkdir(exist_ok=True)
     variables = environment(vault, state, **env)
-    if FORKS and command == "serve":
+    if FORKS and command == "serve" and not patch:
         server = Server(Forked(["fake", "0"] if fake else [command], variables), vault, state)
     else:
         words = [str(EVAL / "fakeserver.py"), "0"] if fake else ["-m", "echo_mcp", command]
+        if patch:
+            words = ["-c", f"import sys\n{patch}\nfrom echo_mcp.__main__ import main\nsys.exit(main())", command]
         server = spawned([sys.executable, *words], variables, vault, state)
     try:
         server.wait(ready and not fake)

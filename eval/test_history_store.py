@@ -1,4 +1,5 @@
 """What history keeps, for how long, and what it never gives away (spec 6.3)."""
+import hashlib
 import os
 import random
 import sqlite3
@@ -319,3 +320,36 @@ def test_a_killed_process_leaves_the_version_whole_or_not_at_all(history):
         assert [version.bytes for version in history.versions("a.md")] == [5]
         assert history.problems() == []
         history.close()
+
+
+def test_a_text_that_was_written_over_is_listed_until_it_is_back_or_dismissed(history):
+    """Once for the same text; its version holds it, and stays when the conflict is dismissed."""
+    sha = hashlib.sha256(b"ours").hexdigest()
+    version = history.overwritten("a.md", b"ours", sha, b"theirs")
+    assert history.overwritten("a.md", b"ours", sha, b"theirs") == version
+    assert [(one.path, one.version) for one in history.conflicts()] == [("a.md", version)]
+    assert history.content("a.md", version) == b"ours"
+    history.record("a.md", b"theirs", after=b"ours")
+    assert history.conflicts() == []
+    version = history.overwritten("a.md", b"ours", sha, b"theirs")
+    assert history.dismiss(history.conflicts()[0].id)
+    assert not history.dismiss("c999") and not history.dismiss("nonsense")
+    assert history.conflicts() == []
+    assert history.content("a.md", version) == b"ours"
+
+
+def test_a_text_that_was_written_over_is_found_by_its_hash_or_listed_without_a_version(history):
+    """Many versions later the bytes may be gone; that something was lost is still told."""
+    history.record("a.md", b"old", after=b"ours")
+    version = history.overwritten("a.md", None, hashlib.sha256(b"ours").hexdigest(), b"theirs")
+    assert history.content("a.md", version) == b"ours"
+    assert history.overwritten("b.md", None, hashlib.sha256(b"never kept").hexdigest(), b"theirs") == ""
+    assert [one.version for one in history.conflicts()] == [version, ""]
+
+
+def test_the_version_of_a_conflict_outlives_the_newer_ones(history):
+    """It goes neither with the twentieth version after it nor before its conflict does."""
+    version = history.overwritten("a.md", b"ours", hashlib.sha256(b"ours").hexdigest(), b"theirs")
+    for number in range(history_module.KEEP_VERSIONS + 5):
+        history.record("a.md", b"%d" % number, after=b"%d" % (number + 1))
+    assert history.content("a.md", version) == b"ours"

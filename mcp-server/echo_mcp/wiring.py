@@ -25,9 +25,12 @@ from echo_mcp.health import Health
 from echo_mcp.registry import Registry
 from echo_mcp.sdk import McpDoor
 from echo_mcp.settings import Settings, SettingsFault
+from echo_mcp.settler import Settler
 from echo_mcp.statedir import kept_token
 from echo_mcp.toolsets import Toolset
 from echo_mcp.toolsets.memory import MemoryToolset
+from echo_mcp.vaults.settled import SettledVault
+from echo_mcp.vaults.watch import Watch
 
 STOP_S = 8.5
 """Seconds from SIGTERM until running calls are left behind."""
@@ -67,6 +70,7 @@ class Parts:
         done = self.registry.drain(self.stopping_since + STOP_S)
         for toolset in self.toolsets:
             toolset.shutdown()
+        self.background.settle(self.stopping_since + STOP_S)
         if done:
             self._remember()
             self.ctx.history.close()
@@ -89,8 +93,9 @@ class Parts:
 class Background:
     """The threads behind the server."""
 
-    def __init__(self, ctx: OpContext, settings: Settings, health: Health) -> None:
+    def __init__(self, ctx: OpContext, settings: Settings, health: Health, watch: Watch) -> None:
         self._ctx = ctx
+        self.settler = Settler(ctx, watch)
         self._folder = settings.place.folder
         self._stop = threading.Event()
         self.refresher = jobs.Refresher(
@@ -104,6 +109,7 @@ class Background:
         self._probe.start()
         self.refresher.thread.start()
         self._flusher.start()
+        self.settler.start()
         if self._folder:
             jobs.watch(self._folder, self._changed, self._stop)
 
@@ -120,6 +126,10 @@ class Background:
         if not follow.take_in(paths, self._ctx):
             self.refresher.thread.wake()
 
+    def settle(self, until: float) -> None:
+        """Look once more at what was just written; until: monotonic seconds."""
+        self.settler.finish(until)
+
     def stop(self) -> None:
         """Ask all threads to end."""
         self._stop.set()
@@ -130,8 +140,10 @@ class Background:
 
 def build(settings: Settings) -> Parts:
     """A server that is ready to serve. The state folder exists; the vault is not touched."""
+    watch = Watch()
     ctx = build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
+        wrap=lambda vault: vault if settings.place.folder else SettledVault(vault, watch),
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
         facts_cache=_facts_cache(settings), backend=_patient(settings).open(),
         trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
@@ -139,7 +151,7 @@ def build(settings: Settings) -> Parts:
     queue_of_writes = WriteQueue(settings.state_dir, settings.place.name, "server")
     with_queue(ctx, queue_of_writes, settings.state_dir)
     health = Health(ctx.reach)
-    background = Background(ctx, settings, health)
+    background = Background(ctx, settings, health, watch)
     queue_of_writes.on_add = background.look_at_queue
     # Calls wait for the first reading, a little shorter than a call may take; later the threads above keep it fresh.
     ctx.refresh = lambda: background.refresher.wait(VAULT_SHARE * settings.timeout_s)
@@ -147,6 +159,7 @@ def build(settings: Settings) -> Parts:
     ctx.details = lambda: {
         "version": __version__, "tools": len(registry.tools()), "read_only": settings.read_only,
         "index_ready": health.index_ready, "index_age_s": health.index_age_s,
+        "put_back": background.settler.put_back, "overwritten": background.settler.lost,
     }
     toolsets: list[Toolset] = []
     if "memory" in settings.toolsets:

@@ -73,6 +73,7 @@ async def _effect(server: Olrapi, streams: Streams, request: Request, entry: Ent
         await breakage.until_gone(reader)
         return False
     entry.fault = entry.fault or kind
+    entry.dropped = answer.dropped
     after = server.faults.due(request.method, request.path, AFTER_EFFECT)
     if after is None:
         return await _send(writer, request, answer, entry)

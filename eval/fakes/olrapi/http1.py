@@ -66,11 +66,12 @@ class Request:
 
 @dataclass
 class Answer:
-    """One answer before it is put into bytes; header names are lowercase."""
+    """One answer before it is put into bytes; header names are lowercase. dropped: for the log, see `Entry`."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    dropped: int = 0
 
 
 async def read_head(reader: asyncio.StreamReader) -> Request | None:

@@ -9,13 +9,17 @@ from typing import Any
 
 @dataclass
 class Entry:
-    """One request; `status` is 0 until and unless an answer was sent, `fault` the kind of the fault that met it."""
+    """One request; `status` is 0 until and unless an answer was sent, `fault` the kind of the fault that met it.
+
+    dropped: how many different lines of the file a write took away; where everybody only appends, each is a lost one.
+    """
 
     method: str
     path: str
     has_authorization: bool
     status: int = 0
     fault: str = ""
+    dropped: int = 0
 
 
 class RequestLog:

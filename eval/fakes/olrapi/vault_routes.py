@@ -132,6 +132,8 @@ async def post(call: Call) -> None:
 
 async def _store(call: Call, path: str, data: bytes, known: bool) -> None:
     """Put bytes where the version puts them: through the index, or straight onto the disk."""
+    if call.store.kind(path) == "file":
+        call.answer.dropped = len(set(call.store.read(path).splitlines()) - set(data.splitlines()))
     if call.dialect.creates_by_index and not known:
         call.store.create(path, data)
         return

@@ -77,9 +77,10 @@ class OpContext:
             self.refresh()
 
     def queue_counts(self) -> Dict[str, int]:
-        """`{"depth", "parked", "conflicts"}` of waiting writes, zeros without a queue."""
-        counts = {"depth": 0, "parked": 0, "conflicts": 0}
+        """`{"depth", "parked", "conflicts"}`: writes that wait or need a decision, and texts that were written over."""
+        counts = {"depth": 0, "parked": 0}
         counts.update(self.queue() if self.queue else {})
+        counts["conflicts"] = counts.get("conflicts", 0) + len(self.history.conflicts())
         return counts
 
 

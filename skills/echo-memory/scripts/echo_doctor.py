@@ -111,15 +111,23 @@ def _history(ctx: OpContext) -> Verdict:
     return not problems, ", ".join(problems) or "versions can be read"
 
 
+def _conflicts(ctx: OpContext) -> Verdict:
+    found = ctx.history.conflicts()
+    if not found:
+        return True, "none"
+    named = ", ".join(f"{one.path} (version {one.version or 'not kept'})" for one in found[:MOST_NAMES])
+    return False, f"{plural(len(found), 'text')} written over by somebody else, restore or drop them: {named}"
+
+
 def _queue(ctx: OpContext) -> Verdict:
     if ctx.queue is None:
         return True, "none here"
     counts = ctx.queue_counts()
-    detail = f"{counts['depth']} waiting, {counts['parked']} parked, {counts['conflicts']} conflicts"
+    detail = f"{counts['depth']} waiting, {counts['parked']} parked"
     damaged = counts.get("damaged", 0)
     if damaged:
         detail += f"; {plural(damaged, 'damaged queue file')} kept in the state folder"
-    return not (counts["parked"] or counts["conflicts"] or damaged), detail
+    return not (counts["parked"] or damaged), detail
 
 
 def _clock(ctx: OpContext) -> Verdict:
@@ -128,7 +136,7 @@ def _clock(ctx: OpContext) -> Verdict:
 
 CHECKS: Dict[str, Callable[[OpContext], Verdict]] = {
     "vault": _vault, "marker": _marker, "notes": _notes, "index": _index, "routes": _routes, "lock": _lock,
-    "history": _history, "queue": _queue, "clock": _clock,
+    "history": _history, "conflicts": _conflicts, "queue": _queue, "clock": _clock,
 }
 """Check name -> check, in the order they are reported."""
 

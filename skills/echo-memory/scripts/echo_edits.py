@@ -38,9 +38,16 @@ def edit_note(
         with about(path):
             return encode(surgery(None if before is None else decode(before)[0]))
 
+    return edit_bytes(ctx, path, on_bytes, if_match)
+
+
+def edit_bytes(
+    ctx: OpContext, path: str, surgery: Callable[[Optional[bytes]], bytes], if_match: str = ""
+) -> Edited:
+    """Like `edit_note`, on bytes."""
     # The catalog hears of it before anybody can write again, so it never takes an older text for the newest.
     with ctx.vault.exclusive():
-        edited = edit(ctx.vault, path, on_bytes, if_match)
+        edited = edit(ctx.vault, path, surgery, if_match)
         if edited.changed:
             ctx.catalog.touch(path, edited.after)
     return edited

@@ -169,21 +169,23 @@ def _flush_quietly(ctx: OpContext) -> None:
 
 
 def queue_op(retry: str = "", drop: str = "", *, ctx: OpContext) -> Envelope:
-    """`writes: [{op_id, tool, what, instant, state, reason?}]`, oldest first.
+    """`writes: [{op_id, tool, what, instant, state, reason?}]`, oldest first; `conflicts: [{id, path, version, ts}]`.
 
-    retry: op id of a parked write that shall be replayed again. drop: op id of one to forget. Raises NotFound.
+    retry: op id of a parked write that shall be replayed again. drop: op id of one to forget, or id of a conflict.
+    Raises NotFound.
     """
     assert ctx.waiting is not None, "only a context with a queue comes here"
     if retry and drop:
         raise InvalidArgument("retry and drop exclude each other", field="drop")
     if retry:
         ctx.waiting.retry(retry)
-    if drop:
+    if drop and not ctx.history.dismiss(drop):
         ctx.waiting.drop(drop)
     rows = [_row(write) for write in ctx.waiting.rows()]
     counts = ctx.waiting.counts()
+    conflicts = [found._asdict() for found in ctx.history.conflicts()]
     return ok("retried" if retry else "dropped" if drop else "", writes=rows, depth=counts["depth"],
-              parked=counts["parked"])
+              parked=counts["parked"], conflicts=conflicts or None)
 
 
 def _row(write: Waiting) -> Dict[str, Any]:

@@ -12,9 +12,11 @@ import re
 import sqlite3
 from typing import List, NamedTuple, Optional, Set, Tuple
 
+from echo_core import history_conflicts
 from echo_core.clock import Clock
 from echo_core.errors import NotFound
-from echo_core.history_blobs import drop_unused, keep, load
+from echo_core.history_blobs import drop_unused, has, keep, load
+from echo_core.history_conflicts import Overwritten
 from echo_core.history_db import HistoryDatabase
 
 KEEP_VERSIONS = 20
@@ -108,6 +110,36 @@ class HistoryStore:
         known = {sha for row in rows for sha in row[-2:]}
         return _version(rows[0]) if found in known else None
 
+    def overwritten(self, path: str, ours: Optional[bytes], sha: str, now: bytes, tool: str = "", op_id: str = "",
+                    ) -> str:
+        """List a text of ours that somebody wrote over, once; returns the version that brings it back, "" for none.
+
+        ours: its bytes, None when the history may have them under `sha`, their SHA-256. now: what stands there
+        instead. Raises NoUndo.
+        """
+        def work(connection: sqlite3.Connection) -> int:
+            known = history_conflicts.entered(connection, path, sha)
+            if known is not None:
+                return known
+            data = load(connection, sha) if ours is None and has(connection, sha) else ours
+            version = 0 if data is None else _row_id(
+                self._record(connection, path, data, tool, op_id, now, own=True))
+            history_conflicts.enter(connection, path, self._clock.instant(), version, sha)
+            return version
+
+        number = self._database.run(work)
+        return f"v{number}" if number else ""
+
+    def conflicts(self) -> List[Overwritten]:
+        """The texts of ours that were written over and neither brought back nor dismissed, oldest first."""
+        return self._database.run(history_conflicts.listed, durable=False) if self._database.exists() else []
+
+    def dismiss(self, conflict_id: str) -> bool:
+        """Take a conflict off the list; its version stays. False when there is none of this id."""
+        if not self._database.exists():
+            return False
+        return self._database.run(lambda connection: history_conflicts.dismiss(connection, conflict_id))
+
     def knows(self, path: str) -> bool:
         """Whether any version of the path is kept."""
         return bool(self.versions(path))
@@ -120,6 +152,7 @@ class HistoryStore:
                 "path = :path UNION SELECT after_sha FROM version WHERE path = :path) ORDER BY path", {"path": path},
             ).fetchall()
             rows = connection.execute("SELECT id FROM version WHERE path = ?", (path,)).fetchall()
+            history_conflicts.settle(connection, path)
             _delete(connection, [row[0] for row in rows])
             return [row[0] for row in others]
 
@@ -139,7 +172,7 @@ class HistoryStore:
 
     def _record(
         self, connection: sqlite3.Connection, path: str, before: Optional[bytes], tool: str, op_id: str,
-        after: Optional[bytes],
+        after: Optional[bytes], own: bool = False,
     ) -> str:
         last = connection.execute(
             "SELECT after_sha, coalesce(after_sha, sha) FROM version WHERE path = ? ORDER BY id DESC LIMIT 1", (path,),
@@ -150,8 +183,10 @@ class HistoryStore:
             "INSERT INTO version (path, ts, tool, op_id, sha, size, summary, after_sha, by_others) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (path, self._clock.instant(), tool, op_id, sha, len(before or b""), _summary(before), after_sha,
-             sha is not None and sha != last[0]),
+             sha is not None and sha != last[0] and not own),
         ).lastrowid or 0
+        if after_sha is not None:
+            history_conflicts.settle(connection, path, after_sha)
         _delete(connection, _surplus(connection, path))
         self._make_room(connection, row_id)
         return f"v{row_id}"
@@ -206,6 +241,7 @@ def _surplus(connection: sqlite3.Connection, path: str) -> List[int]:
     ).fetchall()
     kept: Set[int] = {row[0] for row in rows[:KEEP_VERSIONS]}
     kept.update([row[0] for row in rows if row[2]][:1])
+    kept.update(row[0] for row in connection.execute("SELECT version FROM conflict WHERE path = ?", (path,)))
     days: List[str] = []
     for number, day, _ in rows:
         if day not in days and len(days) < KEEP_DAYS:

@@ -29,13 +29,18 @@ def keep(connection: sqlite3.Connection, data: bytes, like: Optional[str]) -> st
     else:
         digest.update(data)
     sha = digest.hexdigest()
-    if connection.execute("SELECT 1 FROM blob WHERE sha = ?", (sha,)).fetchone() is None:
+    if not has(connection, sha):
         packed = zlib.compress(memoryview(data)[start:], 1 if len(data) - start >= _QUICK_FROM else 6)
         connection.execute(
             "INSERT INTO blob (sha, size, stored, base, data) VALUES (?, ?, ?, ?, ?)",
             (sha, len(data), len(packed), base.sha if start and base else None, packed),
         )
     return sha
+
+
+def has(connection: sqlite3.Connection, sha: str) -> bool:
+    """Whether the bytes with this hash are kept."""
+    return connection.execute("SELECT 1 FROM blob WHERE sha = ?", (sha,)).fetchone() is not None
 
 
 def load(connection: sqlite3.Connection, sha: str) -> bytes:

@@ -65,6 +65,10 @@ class IndexStore:
         """The index as of the last load or update, None before the first; asks nothing of the vault."""
         return self._loaded.entities if self._loaded else None
 
+    def look_again(self) -> None:
+        """Take what was loaded for outdated: another server may have written the file. Raises the vault's errors."""
+        self._current(fresh=True)
+
     def broken(self) -> bool:
         """Whether the file is there but cannot be read as an index."""
         return self._current().broken

@@ -25,7 +25,7 @@ _STAMP = b"updated:"
 class Piece(NamedTuple):
     """One place that a write changed, in whole lines.
 
-    added, removed: what came and what went. above, below: the text around it. offset: where it began. count: how
+    added, removed: what came and what went. above, below: the text around it. offset: where it began. times: how
     often `added` stood in the note afterwards; of a mere removal, how often `removed` did. marks: the lines of `added`
     that stood nowhere before. created: the piece is a whole new note. mixed: the same write also merely added.
     """
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     above: bytes
     below: bytes
     offset: int
-    count: int
+    times: int
     marks: Tuple[bytes, ...]
     created: bool = False
     mixed: bool = False
@@ -64,8 +64,8 @@ def stands(piece: Piece, text: bytes) -> bool:
     """Whether the note still says what the piece made it say; its lines may stand elsewhere by now."""
     core = _core(piece.added)
     if not core:
-        return _count(_core(piece.removed), text) <= piece.count
-    if _count(core, text) >= piece.count:
+        return _count(_core(piece.removed), text) <= piece.times
+    if _count(core, text) >= piece.times:
         return True
     return bool(piece.marks) and not _missing(piece, text)
 

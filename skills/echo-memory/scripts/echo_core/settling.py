@@ -6,7 +6,7 @@ then has seen it. Everything else is taken for the first; a person needs longer 
 """
 from __future__ import annotations
 
-from typing import FrozenSet, List, NamedTuple, Sequence
+from typing import FrozenSet, List, NamedTuple, Optional, Sequence
 
 from echo_core.pieces import Piece, put_back, stands
 
@@ -19,7 +19,7 @@ class Held(NamedTuple):
 
     write: number of its write, growing. at: when it was written, monotonic seconds. tries: how often it was put back.
     later: numbers of our later writes that were made on a text with this piece in it. tool, op_id, sha: the call that
-    wrote it, and the SHA-256 of the note as that left it.
+    wrote it, and the SHA-256 of the note as that left it. own: that note, where a conflict may need it.
     """
 
     piece: Piece
@@ -30,6 +30,7 @@ class Held(NamedTuple):
     tool: str = ""
     op_id: str = ""
     sha: str = ""
+    own: Optional[bytes] = None
 
 
 class Judgement(NamedTuple):

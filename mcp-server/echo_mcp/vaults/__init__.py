@@ -1,0 +1,1 @@
+"""What the server puts around its vault, each wrapper one promise more."""
