@@ -30,8 +30,6 @@ def test_a_vault_that_is_off_at_the_start_is_found_when_it_comes(tmp_path: Path)
             health = server.client.get(f"{server.base}/health").json()
             assert (health["ok"], health["vault_reachable"]) == (True, False)
             assert server.call("echo_capture", title="Ada Lovelace", kind="person", body="x")["queued"]
-            # The first try still meets the absence and the look right behind it does not.
-            api.faults.add("error_before", path="ada-lovelace", times=3)
             api.accept()
             note = tmp_path / "vault/resources/people/ada-lovelace.md"
             until(note.exists)

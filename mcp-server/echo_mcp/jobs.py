@@ -20,6 +20,8 @@ from echo_core.errors import EchoError, VaultAuth, VaultUnreachable
 from echo_mcp import logs
 from echo_mcp.health import PROBE_S, Health
 
+AWAY_S = 1.0
+"""Seconds between two probes of a vault that is away: calls and waiting writes go on soon after it is back."""
 KEY_S = 30.0
 """Seconds between two probes of a vault that refuses the key: more would look like an attack."""
 LINT_S = 600.0
@@ -34,12 +36,15 @@ FREE_BYTES = 1024 * 1024
 
 
 class Repeated(threading.Thread):
-    """A daemon that runs `work` every `period_s` seconds, and sooner when `wake` is called. Starts with a run."""
+    """A daemon that runs `work` every `period_s` seconds, and sooner when `wake` is called. Starts with a run.
+
+    `work` may set `period_s` anew.
+    """
 
     def __init__(self, name: str, work: Callable[[], None], period_s: float) -> None:
         super().__init__(name=name, daemon=True)
         self._work = work
-        self._period_s = period_s
+        self.period_s = period_s
         self._woken = threading.Event()
         self._ended = threading.Event()
 
@@ -51,9 +56,9 @@ class Repeated(threading.Thread):
                 self._work()
             except Exception as failure:
                 logs.LOGGER.error("job-failed", exc_info=failure, extra={"fields": {"job": self.name}})
-            rest = min(BREATH * (time.thread_time() - started), self._period_s)
+            rest = min(BREATH * (time.thread_time() - started), self.period_s)
             if not self._ended.wait(rest):
-                self._woken.wait(self._period_s - rest)
+                self._woken.wait(self.period_s - rest)
 
     def wake(self) -> None:
         """Run again soon."""
@@ -152,18 +157,15 @@ class Refresher:
 
 
 def probe(check: Callable[[], None], state_dir: str, health: Health, answered: Callable[[], None]) -> Repeated:
-    """The daemon that asks the vault whether it answers, once each PROBE_S, and looks at the state folder.
+    """The daemon that asks the vault whether it answers, and looks at the state folder.
 
-    check: raises the vault's errors. answered: called after each probe that went well.
+    It asks once each PROBE_S, a vault that is away each AWAY_S, one that refuses the key each KEY_S. check: raises the
+    vault's errors. answered: called after each probe that went well.
     """
-
-    trouble, asked = "", 0.0
+    trouble = ""
 
     def once() -> None:
-        nonlocal trouble, asked
-        if trouble == VaultAuth.code and time.monotonic() - asked < KEY_S:
-            return
-        asked = time.monotonic()
+        nonlocal trouble
         health.probe_begins()
         failure: EchoError | None = None
         try:
@@ -172,6 +174,7 @@ def probe(check: Callable[[], None], state_dir: str, health: Health, answered: C
             failure = error
         health.probed(failure, disk_usable(state_dir))
         before, trouble = trouble, "" if failure is None else failure.code
+        job.period_s = {"": PROBE_S, VaultAuth.code: KEY_S}.get(trouble, AWAY_S)
         if trouble and trouble != before:
             logs.event("vault-away", logging.WARNING, code=trouble)
         if failure is None:
@@ -179,7 +182,8 @@ def probe(check: Callable[[], None], state_dir: str, health: Health, answered: C
                 logs.event("vault-back")
             answered()
 
-    return Repeated("probe", once, PROBE_S)
+    job = Repeated("probe", once, PROBE_S)
+    return job
 
 
 def flusher(ctx: OpContext, health: Health) -> Repeated:

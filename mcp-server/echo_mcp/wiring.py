@@ -119,8 +119,9 @@ class Background:
             self._flusher.wake()
 
     def look_at_queue(self) -> None:
-        """A write has just been kept: count it now."""
+        """A write has just been kept: count it now, and begin to look for the vault."""
         self._flusher.wake()
+        self._probe.wake()
 
     def _changed(self, paths: list[str]) -> None:
         if not follow.take_in(paths, self._ctx):
