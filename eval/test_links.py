@@ -2,7 +2,16 @@
 from __future__ import annotations
 
 import pytest
-from echo_core.links import escape_alias, links, plain_text, related_line, rewrite, unescape_alias, wikilink
+from echo_core.links import (
+    escape_alias,
+    link_targets,
+    links,
+    plain_text,
+    related_line,
+    rewrite,
+    unescape_alias,
+    wikilink,
+)
 from echo_core.markdown import prose_spans
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,6 +127,7 @@ FRAGMENTS = st.lists(st.sampled_from([
 @given(FRAGMENTS)
 def test_no_text_breaks_reading_or_rewriting(text: str) -> None:
     """Any mix of marks is read without an error, spans lie in the text, keeping the targets keeps the text."""
+    assert link_targets(text) == [link.target for link in links(text)]
     for link in links(text):
         assert 0 <= link.start <= link.target_start <= link.target_end <= link.end <= len(text)
     assert rewrite(text, lambda link: None) == text

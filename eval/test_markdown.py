@@ -13,6 +13,7 @@ from echo_core.markdown import (
     insert_before_related,
     insert_heading,
 )
+from echo_core.mdscan import scan, scan_fragment
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -183,6 +184,16 @@ def test_a_plain_append_only_adds_behind_what_is_there(text: str, line: str) -> 
     eol = detect_eol(text)
     middle = "" if text.endswith(("\r", "\n")) else eol
     assert append_text(text, line) == text + middle + line + eol
+
+
+@given(NOTES)
+def test_a_note_that_grows_line_by_line_reads_as_one_that_was_written_at_once(text: str) -> None:
+    """What was found out about the shorter note never changes what its further lines mean."""
+    body = text if text.startswith("#") else f"# A\n{text}"  # fragments are read whole each time, without frontmatter
+    lines = body.splitlines(keepends=True)
+    for count in range(1, len(lines) + 1):
+        grown = "".join(lines[:count])
+        assert scan(grown) == scan_fragment(grown)
 
 
 @given(NOTES)

@@ -9,7 +9,7 @@ import re
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from echo_core.boundaries import SPACELESS, is_bounded
-from echo_core.links import links, wikilink
+from echo_core.links import link_targets, wikilink
 from echo_core.markdown import prose_spans
 from echo_core.ordinary_words import ORDINARY, STOP_WORDS
 from echo_core.paths import stem, without_extension
@@ -108,8 +108,8 @@ class Linker:
 
     def _linked_already(self, text: str) -> Set[str]:
         found: Set[str] = set()
-        for link in links(text):
-            target = without_extension(link.target) if link.target.endswith(".md") else link.target
+        for named in link_targets(text):
+            target = without_extension(named) if named.endswith(".md") else named
             found.add(target + ".md")
             for key in name_keys(stem(target)) | {fold(target)}:
                 found |= self._by_key.get(key, set())

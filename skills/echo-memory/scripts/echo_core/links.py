@@ -3,14 +3,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 from urllib.parse import quote, unquote
 
-from echo_core.mdinline import INLINE_LINK, MATH, WIKI, spans
+from echo_core.mdinline import CARRIED, INLINE_LINK, MATH, WIKI, Span, block_spans, blocks, spans
 from echo_core.mdlines import FRONT
 from echo_core.mdscan import scan
 from echo_core.text import one_line
 
+_SHORT = 1000  # characters of a block whose links are remembered
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _PUNCTUATION = r"[!-/:-@\[-`{-~]"
 _ESCAPED = re.compile(r"\\(%s)" % _PUNCTUATION)
@@ -44,18 +46,41 @@ def links(text: str) -> List[Link]:
     """All links to files of the vault, in order; not those in code or HTML comments, nor web addresses."""
     if "[[" not in text and "](" not in text:
         return []
-    found = list(_frontmatter_links(text))
-    inline = spans(text, links_only=True)
+    found = [*_frontmatter_links(text), *_links_in(text, spans(text, links_only=True))]
+    return sorted(found, key=lambda link: link.start)
+
+
+def link_targets(text: str) -> List[str]:
+    """The `target` of each of `links`, quicker for a text that has been looked at before it grew."""
+    if "[[" not in text and "](" not in text:
+        return []
+    if any(mark in text for mark in CARRIED):
+        return [link.target for link in links(text)]
+    found = [link.target for link in _frontmatter_links(text)]
+    for start, end, _ in blocks(text):
+        if text.find("[", start, end) >= 0:
+            found.extend(_known_targets(text[start:end]) if end - start < _SHORT else _targets(text[start:end]))
+    return found
+
+
+def _targets(block: str) -> Tuple[str, ...]:
+    return tuple(link.target for link in sorted(_links_in(block, block_spans(block)), key=lambda link: link.start))
+
+
+_known_targets = lru_cache(maxsize=2048)(_targets)
+
+
+def _links_in(text: str, inline: List[Span]) -> Iterator[Link]:
+    """The links among the spans of a text."""
     math = sorted((span.start, span.end) for span in inline if span.kind == MATH)
     for span in inline:
         before = bisect_right(math, (span.start, len(text))) - 1
         if before >= 0 and span.start < math[before][1]:
             continue  # display math may hold whole blocks, `[[1, 2]]` among them
         if span.kind == WIKI:
-            found.extend(_wiki(text, span.start, span.end, "body", ""))
+            yield from _wiki(text, span.start, span.end, "body", "")
         elif span.kind == INLINE_LINK:
-            found.extend(_markdown(text, span.start, span.end, span.inner_start, span.inner_end))
-    return sorted(found, key=lambda link: link.start)
+            yield from _markdown(text, span.start, span.end, span.inner_start, span.inner_end)
 
 
 def _wiki(text: str, start: int, end: int, place: str, mark: str) -> Iterator[Link]:

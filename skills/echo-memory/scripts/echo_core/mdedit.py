@@ -7,7 +7,8 @@ list above it). Text that would swallow what follows, such as an open fence, is 
 from __future__ import annotations
 
 import re
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from bisect import bisect_left
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from echo_core.errors import InvalidArgument
 from echo_core.mdheads import Heading, headings
@@ -211,18 +212,27 @@ def _joined(text: str, splice: _Splice, before: bool, after: bool) -> str:
     return left + (piece if splice.final_eol or right else piece[:-len(eol)]) + right
 
 
+def _first_from(lines: Sequence[Line], start: int) -> int:
+    """The index of the first line that starts at `start` or later."""
+    probe: Tuple[int, ...] = (start,)
+    return bisect_left(cast(Sequence[Tuple[int, ...]], lines), probe)
+
+
+def _same_shape(one: Sequence[Line], other: Sequence[Line]) -> bool:
+    return one == other or _shape(one) == _shape(other)
+
+
 def _shape(lines: Sequence[Line]) -> List[Tuple[str, int]]:
     return [(line.kind, 0 if line.kind == BLANK else line.depth) for line in lines]
 
 
 def keeps_surroundings(old: Sequence[Line], new: Sequence[Line], start: int, end: int) -> bool:
     """Whether every line of `old` before `start` and from `end` on is of the same kind in `new`."""
-    above = [line for line in old if line.start < start]
-    below = [line for line in old if line.start >= end]
-    while above and above[-1].kind == BLANK:
-        above.pop()  # a line that holds nothing but a byte order mark takes in what is written behind it
+    above, below = _first_from(old, start), old[_first_from(old, end):]
+    while above and old[above - 1].kind == BLANK:
+        above -= 1  # a line that holds nothing but a byte order mark takes in what is written behind it
     rest = new[len(new) - len(below):]
-    if _shape(new[:len(above)]) != _shape(above) or _shape(rest) != _shape(below):
+    if not _same_shape(new[:above], old[:above]) or not _same_shape(rest, below):
         return False
     joined = bool(rest) and rest[0].kind == SETEXT and rest[0].block == new[len(new) - len(rest) - 1].block
     return not joined or len(new) == len(rest)  # a text line above a setext heading would become part of it
@@ -230,7 +240,8 @@ def keeps_surroundings(old: Sequence[Line], new: Sequence[Line], start: int, end
 
 def _takes_id(new: Sequence[Line], splice: _Splice, text: str) -> bool:
     """Whether the new text became part of the paragraph above and took its `^id` from the end of the block."""
-    first = next((index for index, line in enumerate(new) if line.start >= splice.start and line.kind != BLANK), 0)
+    added = range(_first_from(new, splice.start), len(new))
+    first = next((index for index in added if new[index].kind != BLANK), 0)
     above = new[first - 1] if first else None
     return bool(above and above.block == new[first].block and _ENDS_IN_ID.search(text, above.start, above.end))
 

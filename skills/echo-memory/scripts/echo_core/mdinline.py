@@ -15,6 +15,8 @@ from echo_core.mdscan import scan
 CODE_SPAN, WIKI, INLINE_LINK, MARKUP, ADDRESS, MATH, TAG, BRACKETS = (
     "code", "wiki", "link", "markup", "address", "math", "tag", "brackets")
 
+CARRIED = ("%%", "$$")
+"""Marks of comments and math that may run over block borders."""
 _MARKDOWN = frozenset((TEXT, TABLE, ATX, SETEXT, HTML))
 
 _START = re.compile(r"[\\`\[\]<{%$:@#]")  # one set of characters: the search passes over plain text at full speed
@@ -65,6 +67,11 @@ def spans(text: str, links_only: bool = False) -> List[Span]:
         if start_of.search(text, start, end):
             result.extend(_Reader(text, start, end, carried).read())
     return result + carried.spans
+
+
+def block_spans(block: str) -> List[Span]:
+    """All inline constructs of one block on its own, in no particular order; it holds no mark of `CARRIED`."""
+    return _Reader(block, 0, len(block), _Carried()).read()
 
 
 def blocks(text: str) -> Iterator[Tuple[int, int, str]]:

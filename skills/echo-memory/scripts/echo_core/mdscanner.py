@@ -1,7 +1,7 @@
 """The block phase of CommonMark, plus tables: what each line is, given the lines above it (spec 2.2)."""
 from __future__ import annotations
 
-from typing import List, Optional, Pattern, Tuple
+from typing import List, Optional, Pattern, Sequence, Tuple
 
 from echo_core import mdsyntax
 from echo_core.mdlines import ATX, BLANK, CODE, FENCE, GAP, HTML, INDENTED, RAW, RULE, SETEXT, TABLE, TEXT, UNDERLINE
@@ -29,6 +29,13 @@ class Scanner:
         self.block = self.root = 0
         self.root_marker = ""
         self.span = (0, 0, 0)
+
+    def copy(self, lines: Sequence[Tuple[int, int, int, str, int, int, int]]) -> "Scanner":
+        """A scanner that goes on from here; `lines`: what was noted so far."""
+        other = Scanner()
+        other.__dict__.update(self.__dict__)
+        other.lines, other.stack, other.paragraph = list(lines), [list(box) for box in self.stack], list(self.paragraph)
+        return other
 
     def feed(self, raw: str, start: int, end: int, stop: int) -> None:
         """Classifies one line; `raw` is its text without the line end."""

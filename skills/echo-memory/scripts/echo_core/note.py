@@ -9,7 +9,7 @@ from typing import Any
 from echo_core import markdown
 from echo_core.frontmatter import EMPTY_BLOCK, Frontmatter, Problem, compose, parse
 from echo_core.kinds import kind_of
-from echo_core.links import links
+from echo_core.links import link_targets
 from echo_core.sketch import body_of, sketch
 from echo_core.text import one_line
 
@@ -122,7 +122,7 @@ def facts(path: str, text: str) -> NoteFacts:
         aliases=_unique(_texts(values, "aliases") + _texts(values, "alias")),
         source_notes=_unique(_texts(values, "source_notes")),
         headings=markdown.addresses(headings),
-        links=[link.target for link in links(text)],
+        links=link_targets(text),
         malformed=front.malformed,
         has_frontmatter=front.present,
         sketch=sketch(body_of(text, front.body_offset, headings)) if kind_of(path) else [],
