@@ -11,7 +11,7 @@ from serverproc import LEGACY, MODERN, Server, running_server
 from test_bad_input import tree
 
 ENGINE = "resources/concepts/engine.md"
-TEXT = "---\ntype: concept\ntitle: Engine\ntags:\n  - a\n---\n\n# Engine\n\nIt weaves patterns.\n\n## Log\n\n- one ^id\n"
+TEXT = "---\ntype: concept\ntitle: Engine\ntags:\n  - a\n---\n\n# Engine\n\nIt weaves.\n\n## Log\n\n- one ^id\n"
 NOTE = {"path": ENGINE, "operation": "append", "dry_run": True}
 TRIED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a new note": ("echo_capture", {"title": "Loom", "kind": "concept", "body": "Weaves.", "dry_run": True},
@@ -20,8 +20,8 @@ TRIED: dict[str, tuple[str, dict[str, Any], str, str]] = {
                       "inbox", "would add a line to inbox/captures/inbox.md"),
     "a merge": ("echo_capture", {"title": "Gears", "kind": "concept", "body": "Of brass.", "merge_into": "engine",
                                  "dry_run": True}, "update", f"would update {ENGINE}"),
-    "a rollup": ("echo_capture", {"title": "Week", "kind": "rollup", "period": "2026-W49", "body": "b", "dry_run": True},
-                 "create", "would create journal/weekly/2026-W49.md"),
+    "a rollup": ("echo_capture", {"title": "Week", "kind": "rollup", "period": "2026-W49", "body": "b",
+                                  "dry_run": True}, "create", "would create journal/weekly/2026-W49.md"),
     "a section": ("echo_patch_note", {**NOTE, "target_type": "heading", "target": "Log", "content": "- two"},
                   "patch", f"would patch {ENGINE}"),
     "a key": ("echo_patch_note", {**NOTE, "target_type": "frontmatter", "target": "tags", "content": "b"},
@@ -60,8 +60,8 @@ def test_what_was_only_tried_is_never_taken_for_done(server: Server, case: str, 
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [
-    ("capture", {"title": "Engine", "kind": "concept", "body": "It weaves patterns."}),
-    ("capture", {"title": "More", "kind": "concept", "body": "It weaves patterns.", "merge_into": "engine"}),
+    ("capture", {"title": "Engine", "kind": "concept", "body": "It weaves."}),
+    ("capture", {"title": "More", "kind": "concept", "body": "It weaves.", "merge_into": "engine"}),
     ("patch_note", {"path": ENGINE, "operation": "append", "target_type": "frontmatter", "target": "tags",
                     "content": "a"}),
 ])

@@ -51,8 +51,8 @@ def capture_op(
 
     `action` created, updated (merged), inbox, unchanged, or the duplicate gate with `candidates` and nothing
     written. `dry_run` answers `action: preview` with what it `would` do and the diff of the note. Edits no note but
-    the target, a note it supersedes, the index and the day note. Raises InvalidArgument, SecretSuspected, ActiveContent, NotFound,
-    Ambiguous, Conflict and vault errors.
+    the target, a note it supersedes, the index and the day note. Raises InvalidArgument, SecretSuspected,
+    ActiveContent, NotFound, Ambiguous, Conflict and vault errors.
     """
     wanted = checked(title, kind, body or "", tags, aliases, sources, status, date, domain, "", ctx)
     ctx.fresh()
