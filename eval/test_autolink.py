@@ -118,6 +118,50 @@ def test_an_ordinary_word_is_linked_in_exact_case_for_people_companies_and_proje
     assert LINKER.link(text, "")[1] == expected
 
 
+@pytest.mark.parametrize(("title", "kind", "text", "linked"), [
+    # The word itself, written small, is no mention of the note of that title.
+    ("Settings", "", "the settings of the boiler", False), ("Workspace", "concept", "a workspace in Linz", False),
+    ("Backlinks", "reference", "three backlinks from the press", False), ("Canvas", "", "a canvas bag", False),
+    ("Tabs", "", "keeps tabs on it", False), ("Translations", "", "two translations are due", False),
+    # Written as the title is, it is one where a word would be small.
+    ("Settings", "", "opens Settings by keyboard", True), ("Canvas", "", "drawn in the Canvas plugin", True),
+    ("Backlinks", "", "the panes **Backlinks** and Outline", True),
+    # A capital that grammar asks for tells nothing.
+    ("Settings", "", "Settings of the boiler noted.", False), ("Filters", "", "It is slow. Filters come later.", False),
+    ("Canvas", "", "- Canvas paintings", False), ("Slides", "", "1. Slides by Ms Ott", False),
+    ("Canvas", "", "> *Canvas* bags", False), ("Views", "", "Two opinions: Views on D differ", False),
+    ("Einstellungen", "", "Er hat die Einstellungen der Heizung notiert und geht.", False),
+    ("Vorlage", "concept", "Das ist eine Vorlage für den Brief, mit Siegel.", False),
+    ("Vorlage", "concept", "the plugin called Vorlage", True),
+    # What is hardly a word is a name wherever it stands, as it is written.
+    ("Postgres", "concept", "Postgres is slow", True), ("Postgres", "concept", "- Postgres\n- Redis", True),
+    ("Postgres", "concept", "in postgres we trust", False), ("Zettelkasten", "", "Zettelkasten helps", True),
+    ("kubectl", "", "see kubectl apply", True), ("Kubernetes", "", "auf dem Kubernetes von dem Team", True),
+    # A spelling that no word has is a name in any case.
+    ("PostgreSQL", "concept", "our postgresql server", True), ("GPT-4o", "concept", "with gpt-4o", True),
+    ("HTML", "", "as html", True), ("C#", "concept", "C# code", True), ("日本語", "", "日本語で", True),
+    # People, companies and projects keep their names; an everyday word is theirs only as it is written.
+    ("Ostrava", "project", "ostrava is late", True), ("Compass", "project", "a compass for the hike", False),
+    ("Compass", "project", "Compass starts in May", True), ("Gruber", "person", "gruber called", False),
+    ("Gruber", "person", "Gruber called", True), ("Notion", "company", "no notion of time", False),
+    ("Notion", "company", "with Notion", True), ("Settings", "project", "Settings is late", True),
+    # Words that are ordinary through and through are never the concept of that title.
+    ("Search", "concept", "in Search", False), ("Properties", "concept", "in Properties", False),
+    # Several words say enough.
+    ("Sales tax", "concept", "the sales tax is due", True), ("Version history", "", "look at version history", True),
+])
+def test_a_word_is_told_from_a_name(title: str, kind: str, text: str, linked: bool) -> None:
+    """Titles of one word that people also use as words: a missed link costs less than a wrong one."""
+    assert autolink(text, [Linkable("x/note.md", title, [], kind)], "")[1] == (["x/note.md"] if linked else [])
+
+
+def test_the_first_mention_that_is_one_is_linked() -> None:
+    """A word at the start of the text does not use up the link of the name further on."""
+    text = "Settings vary. We open Settings by key, and the settings stay."
+    assert autolink(text, [Linkable("s.md", "Settings", [], "")], "")[0] == (
+        "Settings vary. We open [[s|Settings]] by key, and the settings stay.")
+
+
 def test_a_name_of_two_notes_is_not_linked_and_hides_the_names_inside_it() -> None:
     """Neither a guess between the two nor a link to a part of the name."""
     twice = [*EVERYBODY, Linkable("x/1.md", "Postgres Search", [], "concept")]

@@ -11,7 +11,8 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequenc
 from echo_core.boundaries import SPACELESS, is_bounded
 from echo_core.links import link_targets, wikilink
 from echo_core.markdown import prose_spans
-from echo_core.ordinary_words import ORDINARY, STOP_WORDS
+from echo_core.namelike import is_distinctive, is_everyday, is_german, is_ordinary, opens_sentence
+from echo_core.ordinary_words import STOP_WORDS
 from echo_core.paths import stem, without_extension
 from echo_core.text import fold, name_keys
 
@@ -35,11 +36,15 @@ class Linkable(NamedTuple):
 
 
 class _Name(NamedTuple):
-    """One spelling and the one note it means; path "" when it means several. exact: only in this very spelling."""
+    """One spelling and the one note it means; path "" when it means several.
+
+    exact: only in this very spelling. inside: only where its capital is no matter of grammar.
+    """
 
     text: str
     path: str
     exact: bool
+    inside: bool = False
 
 
 class _Mention(NamedTuple):
@@ -171,26 +176,32 @@ def _entry(name: str, linkable: Linkable) -> Optional[_Name]:
         return None
     if len(words) > 1 or SPACELESS.search(name):
         return None if all(word in STOP_WORDS for word in words) else _Name(name, linkable.path, False)
-    if _is_ordinary(words[0]):
-        named = linkable.kind in NAMED_KINDS and any(map(str.isupper, letters))
-        return _Name(name, linkable.path, True) if named else None
-    return _Name(name, linkable.path, len(letters) <= _EXACT_CASE_LENGTH)
+    return _one_word(name, words[0], linkable)
 
 
-def _is_ordinary(word: str) -> bool:
-    """Whether `word` (folded) or what it is made from is an everyday word: notes, planned, testing."""
-    endings = ("", "s", "es", "ed", "d", "ing", "er", "ly")
-    bases = (word[:len(word) - len(ending)] for ending in endings if word.endswith(ending))
-    return any(base in ORDINARY or (base != word and base + "e" in ORDINARY) for base in bases)
+def _one_word(name: str, word: str, linkable: Linkable) -> Optional[_Name]:
+    """People, companies and projects are called by any word, an everyday one only as it is written; other notes by
+    words that are hardly anything but their name."""
+    short = sum(map(str.isalpha, name)) <= _EXACT_CASE_LENGTH
+    capital = any(map(str.isupper, name))
+    if linkable.kind in NAMED_KINDS:
+        everyday = is_everyday(word) and not is_distinctive(name)
+        return _Name(name, linkable.path, everyday or short) if capital or not is_ordinary(word) else None
+    if is_ordinary(word):
+        return None
+    if is_distinctive(name):
+        return _Name(name, linkable.path, short)
+    everyday = is_everyday(word)
+    return _Name(name, linkable.path, True, everyday) if capital or not everyday else None
 
 
 def _merged(known: Optional[_Name], entry: _Name) -> _Name:
-    """One name for both: of no certain note when they differ, exact only when both are."""
+    """One name for both: of no certain note when they differ, bound to a spelling or place only when both are."""
     if known is None:
         return entry
     path = entry.path if known.path == entry.path else ""
     kept = entry if known.exact else known
-    return _Name(kept.text, path, known.exact and entry.exact)
+    return _Name(kept.text, path, known.exact and entry.exact, known.inside and entry.inside)
 
 
 def _spellings(words: Sequence[str]) -> Set[Tuple[str, ...]]:
@@ -206,6 +217,6 @@ def _fits(name: _Name, text: str, start: int, end: int) -> bool:
     if "\n" in mention or "\r" in mention or not is_bounded(text, start, end):
         return False
     if name.exact:
-        return mention == name.text
+        return mention == name.text and not (name.inside and (opens_sentence(text, start) or is_german(text)))
     marks = {char for char in mention if not char.isalnum() and not char.isspace()}
     return marks <= _HARMLESS_MARKS.union(name.text)
