@@ -12,29 +12,28 @@ from rank_bm25 import BM25Okapi
 BODY = {"body": 1.0}
 
 
-def index_of(bodies: dict[str, str]) -> Bm25Index:
+def index_of(bodies: dict[int, str]) -> Bm25Index:
     """An index over bodies of words between spaces."""
     index = Bm25Index()
-    for name, body in bodies.items():
-        index.upsert(name, {"body": body.split()})
+    for doc, body in bodies.items():
+        index.upsert(doc, {"body": body.split()})
     index.commit()
     return index
 
 
-def random_bodies(count: int, seed: int) -> dict[str, str]:
+def random_bodies(count: int, seed: int) -> dict[int, str]:
     """Documents over a vocabulary in which some words are everywhere and most are rare."""
     dice = random.Random(seed)
     vocabulary = [f"w{number}" for number in range(60)]
     weights = [1 / (number + 1) for number in range(60)]
-    return {f"d{number:04}": " ".join(dice.choices(vocabulary, weights, k=dice.randint(5, 60)))
-            for number in range(count)}
+    return {number: " ".join(dice.choices(vocabulary, weights, k=dice.randint(5, 60))) for number in range(count)}
 
 
-def by_hand(bodies: dict[str, str], terms: list[str]) -> dict[str, float]:
+def by_hand(bodies: dict[int, str], terms: list[str]) -> dict[int, float]:
     """Scores from the formula alone."""
     split = {name: body.split() for name, body in bodies.items()}
     average = sum(map(len, split.values())) / len(split)
-    scores: dict[str, float] = {}
+    scores: dict[int, float] = {}
     for term in terms:
         frequency = sum(term in tokens for tokens in split.values())
         for name, tokens in split.items():
@@ -73,14 +72,18 @@ def test_the_reference_engine_ranks_rare_terms_alike() -> None:
 def test_fields_are_scored_apart_and_summed_by_weight() -> None:
     """A rare word in a title counts a whole title, whatever the length of the body."""
     index = Bm25Index()
-    index.upsert("titled", {"title": ["engine"], "body": ["text"] * 300})
-    index.upsert("mentioned", {"title": ["other"], "body": ["engine"] + ["text"] * 300})
-    index.upsert("both", {"title": ["engine"], "body": ["engine"] + ["text"] * 300})
-    hits = index.search(["engine"], 10, FIELD_WEIGHTS)
-    assert [hit.doc for hit in hits] == ["both", "titled", "mentioned"]
-    assert set(hits[0].parts) == {"title", "body"}
-    assert hits[0].score == pytest.approx(sum(hits[0].parts.values()))
-    assert hits[0].matched == {"engine"}
+    index.upsert(1, {"title": ["other"], "body": ["engine"] + ["text"] * 300})
+    index.upsert(2, {"title": ["engine"], "body": ["text"] * 300})
+    index.upsert(3, {"title": ["engine"], "body": ["engine"] + ["text"] * 300})
+    assert [hit.doc for hit in index.search(["engine"], 10, FIELD_WEIGHTS)] == [3, 2, 1]
+
+
+def test_only_the_documents_asked_for_are_found() -> None:
+    """A choice of documents changes no score."""
+    bodies = random_bodies(100, seed=11)
+    index = index_of(bodies)
+    everything = index.search(["w3", "w7"], 100, BODY)
+    assert index.search(["w3", "w7"], 100, BODY, only=range(50)) == [hit for hit in everything if hit.doc < 50]
 
 
 def test_a_long_question_trusts_titles_less() -> None:
@@ -91,10 +94,10 @@ def test_a_long_question_trusts_titles_less() -> None:
 
 def test_a_changed_document_is_found_by_its_new_words_only() -> None:
     """Replacing leaves no trace of the old words."""
-    index = index_of({"a": "old words", "b": "other"})
-    index.upsert("a", {"body": ["new"]})
+    index = index_of({1: "old words", 2: "other"})
+    index.upsert(1, {"body": ["new"]})
     assert index.search(["old"], 5, BODY) == []
-    assert [hit.doc for hit in index.search(["new"], 5, BODY)] == ["a"]
+    assert [hit.doc for hit in index.search(["new"], 5, BODY)] == [1]
     assert len(index) == 2
 
 
@@ -114,23 +117,23 @@ def test_changing_many_documents_leaves_the_same_index_as_building_it_new() -> N
 
 def test_deleting_what_is_not_there_changes_nothing() -> None:
     """A delete may come twice."""
-    index = index_of({"a": "word"})
-    index.delete("b")
-    index.delete("a")
-    index.delete("a")
-    assert (len(index), index.search(["word"], 5, BODY), index.frequency("word")) == (0, [], 0)
+    index = index_of({1: "word"})
+    index.delete(2)
+    index.delete(1)
+    index.delete(1)
+    assert (len(index), index.search(["word"], 5, BODY)) == (0, [])
 
 
 def test_an_empty_index_and_an_empty_query_find_nothing() -> None:
     """Neither raises."""
     assert Bm25Index().search(["x"], 5, FIELD_WEIGHTS) == []
-    assert index_of({"a": "x"}).search([], 5, FIELD_WEIGHTS) == []
+    assert index_of({1: "x"}).search([], 5, FIELD_WEIGHTS) == []
 
 
-def test_equal_scores_come_in_the_order_of_names() -> None:
+def test_equal_scores_come_in_the_order_of_numbers() -> None:
     """The same search gives the same order on every machine."""
-    index = index_of(dict.fromkeys(("c", "a", "b"), "same words"))
-    assert [hit.doc for hit in index.search(["same"], 3, BODY)] == ["a", "b", "c"]
+    index = index_of(dict.fromkeys((3, 1, 2), "same words"))
+    assert [hit.doc for hit in index.search(["same"], 3, BODY)] == [1, 2, 3]
 
 
 def test_a_term_that_everything_holds_never_counts_against_a_document() -> None:

@@ -190,7 +190,7 @@ def test_no_query_raises(query: str) -> None:
     """Whatever is typed is data."""
     for hit in INDEX.search(query, 3):
         assert hit.path in NOTES
-    assert INDEX.wanted(query).worth is not None
+    assert INDEX.find(query, 3).wanted.worth is not None
 
 
 def test_words_that_only_begin_alike_are_no_match() -> None:

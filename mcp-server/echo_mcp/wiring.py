@@ -154,6 +154,7 @@ def build(settings: Settings) -> Parts:
     health = Health(ctx.reach)
     background = Background(ctx, settings, health, watch)
     queue_of_writes.on_add = background.look_at_queue
+    ctx.feed.behind = background.refresher.thread.wake
     # Calls wait for the first reading, a little shorter than a call may take; later the threads above keep it fresh.
     ctx.refresh = lambda: background.refresher.wait(VAULT_SHARE * settings.timeout_s)
     registry = Registry(settings.workers, settings.timeout_s)
@@ -241,7 +242,7 @@ def _refresh(ctx: OpContext) -> bool:
 
 def _index(ctx: OpContext) -> None:
     """Bring the search index up to the catalog."""
-    ctx.feed.catch_up()
+    ctx.feed.catch_up(everything=True)
 
 
 def _findings(ctx: OpContext) -> int:

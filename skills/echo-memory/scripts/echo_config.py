@@ -130,7 +130,7 @@ def build_context(
     catalog = Catalog(vault, facts_cache)
     index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete, trust_s)
     inner.expect(lambda path: _is_indexed(path, index))
-    feed = SearchFeed(lambda: _search_index(engine, clock), catalog, vault)
+    feed = SearchFeed(lambda lost: _search_index(engine, clock), catalog, vault)
     return OpContext(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
         routes=RouteStore(vault, trust_s).load, feed=feed, lock=lock, history=history, owner=owner,

@@ -45,12 +45,14 @@ def recall_op(
     ctx.fresh()
     search = ctx.feed.catch_up()
     building = _building(ctx)
-    wanted, warnings = _known_kinds(kinds, search, bool(building))
-    hits = search.search(query, limit, wanted, since or "", until or "")
+    known, warnings = _known_kinds(kinds, search, bool(building))
+    hits, wanted = ctx.feed.find(query, limit=limit, kinds=known, since=since or "", until=until or "")
+    building = building or _building(ctx)
+    hits = [hit for hit in hits if not ctx.catalog.is_gone(hit.path)]
     linked = _linked(hits, ctx) if include_linked else []
     budget = int(budget_chars * HEADROOM)
     linked = _within(linked, int(budget * LINKED_SHARE))
-    primary = pack(_candidates(hits, explain, ctx), search.wanted(query), budget - (json_size(linked) if linked else 0))
+    primary = pack(_candidates(hits, explain), wanted, budget - (json_size(linked) if linked else 0))
     return ok(
         query=query, primary=primary, linked=linked, mode="keyword", quoted=True, searched=len(search),
         more=len(hits) - len(primary) or None, suspicious_unicode=_suspicious(primary) or None,
@@ -88,24 +90,24 @@ def _no_such_kind(field: str, kind: str, known: Sequence[str]) -> InvalidArgumen
     )
 
 
-def _candidates(hits: Sequence[Hit], explain: bool, ctx: OpContext) -> List[Candidate]:
+def _candidates(hits: Sequence[Hit], explain: bool) -> List[Candidate]:
     from echo_core.packing import Candidate
 
     best = max((hit.score for hit in hits), default=1.0) or 1.0
     found = []
     for hit in hits:
-        facts, record = ctx.catalog.facts(hit.path), ctx.catalog.record(hit.path)
-        if facts is None or record is None:
-            continue  # gone since the index heard of it
-        share = round(hits[0].coverage * hit.score / best, 3)
-        fields = {**_row(facts), "score": share, "updated": facts.updated, "status": facts.status,
-                  "version": record.version}
-        if facts.superseded_by:
-            fields["superseded_by"] = facts.superseded_by
+        note = hit.note
+        fields: Dict[str, Any] = {
+            "path": displayable(note.path), "title": note.title, "kind": note.kind,
+            "score": round(hits[0].coverage * hit.score / best, 3), "updated": note.updated, "status": note.status,
+            "version": note.version,
+        }
+        if note.superseded_by:
+            fields["superseded_by"] = note.superseded_by
         if explain:
             fields["parts"] = {name: round(value, 3) for name, value in hit.parts.items()}
             fields["parts"]["coverage"] = round(hit.coverage, 3)
-        found.append(Candidate(fields, hit.passage, hit.score, ctx.feed.search.chars(hit.path)))
+        found.append(Candidate(fields, hit.passage, hit.score, note.chars, hit.words))
     return found
 
 

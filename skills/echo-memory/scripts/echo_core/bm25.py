@@ -1,14 +1,14 @@
-"""An inverted index in memory, a BM25 of its own for each field, standard library only (spec 5.2).
+"""BM25 for each field of its own, summed by weight: the formula, and an engine in memory (spec 5.2).
 
-It is the engine of the CLI and the fallback of the server; any engine with the methods of `Engine` takes its place.
-Documents are named by strings; fields hold tokens as `echo_core.tokens` makes them.
+An `Engine` names the documents that may be among the best; `echo_core.ranking` scores those by the formula here, so
+every engine gives the same answer. Documents are numbers; fields hold tokens as `echo_core.tokens` makes them.
 """
 from __future__ import annotations
 
 import heapq
 import math
 from collections import Counter
-from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple
+from typing import Collection, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 FIELD_WEIGHTS: Dict[str, float] = {"body": 1.0, "title": 1.0, "alias": 0.5, "tag": 0.5, "heading": 0.3}
 LONG_QUERY = 10
@@ -23,34 +23,43 @@ _FEW = 256
 
 
 class Scored(NamedTuple):
-    """One document found. parts: field -> share of the score; matched: terms of the query in any field of it."""
+    """A document that an engine found, and how good by its own measure."""
 
-    doc: str
+    doc: int
     score: float
-    parts: Dict[str, float]
-    matched: FrozenSet[str]
 
 
 class Engine(Protocol):
-    """What search needs of an engine. Calls come from one thread at a time."""
+    """What search needs of an engine. Changes come from one thread at a time, searches from any.
 
-    def upsert(self, doc: str, fields: Mapping[str, Sequence[str]]) -> None:
+    Everything but `__len__` may raise IndexLost: what the engine keeps is gone or broken.
+    """
+
+    def upsert(self, doc: int, fields: Mapping[str, Sequence[str]]) -> None:
         """Add or replace one document; found after the next `commit`."""
 
-    def delete(self, doc: str) -> None:
-        """Forget one document; nothing happens when there is none of that name."""
+    def delete(self, doc: int) -> None:
+        """Forget one document with the next `commit`; nothing happens when there is none of that number."""
 
     def commit(self) -> None:
-        """Make what was changed so far visible to `search`."""
+        """Make what was changed so far visible to `search`, and keep it."""
 
-    def search(self, terms: Iterable[str], limit: int, weights: Mapping[str, float]) -> List[Scored]:
-        """The best `limit` documents for the terms, best first, ties by name. weights: field -> factor."""
+    def search(
+        self, terms: Iterable[str], limit: int, weights: Mapping[str, float], only: Optional[Collection[int]] = None,
+    ) -> List[Scored]:
+        """The documents most likely among the best `limit` for the terms, best first; a term given twice counts once.
 
-    def frequency(self, term: str) -> int:
-        """How many documents hold the term in the field where most do."""
+        weights: field -> factor. only: documents to choose from, None is all.
+        """
 
     def __len__(self) -> int:
         """How many documents there are."""
+
+    def clear(self) -> None:
+        """Forget every document."""
+
+    def close(self, lost: bool = False) -> None:
+        """Let go of files; what was committed stays, unless it is lost: then the files go too."""
 
 
 def weights_for(words: int) -> Dict[str, float]:
@@ -66,21 +75,26 @@ def idf(documents: int, frequency: int) -> float:
     return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
+def norms(average: float) -> Tuple[float, float]:
+    """(a, b) with which a field of n tokens has the norm a + b·n. average: tokens of that field where it is there."""
+    return SATURATION * (1 - LENGTH_PENALTY), SATURATION * LENGTH_PENALTY / (average or 1.0)
+
+
 class _Field:
     """Postings of one field: term -> {document: count}, and document -> length in tokens."""
 
     def __init__(self) -> None:
-        self.postings: Dict[str, Dict[str, int]] = {}
-        self.lengths: Dict[str, int] = {}
+        self.postings: Dict[str, Dict[int, int]] = {}
+        self.lengths: Dict[int, int] = {}
         self.total = 0
 
-    def add(self, doc: str, tokens: Sequence[str]) -> None:
+    def add(self, doc: int, tokens: Sequence[str]) -> None:
         for term, count in Counter(tokens).items():
             self.postings.setdefault(term, {})[doc] = count
         self.lengths[doc] = len(tokens)
         self.total += len(tokens)
 
-    def remove(self, doc: str, terms: Iterable[str]) -> None:
+    def remove(self, doc: int, terms: Iterable[str]) -> None:
         for term in terms:
             holders = self.postings[term]
             del holders[doc]
@@ -89,31 +103,36 @@ class _Field:
         self.total -= self.lengths.pop(doc)
 
     def norms(self) -> Tuple[float, float]:
-        """(a, b) with which a document of length n has the norm a + b·n."""
-        average = self.total / len(self.lengths) if self.total else 1.0
-        return SATURATION * (1 - LENGTH_PENALTY), SATURATION * LENGTH_PENALTY / average
+        return norms(self.total / len(self.lengths) if self.lengths else 0.0)
 
 
 class _Plan(NamedTuple):
-    """One term in one field: what it can add to a document at most, and what is needed to tell how much it adds."""
+    """One term in one field, and what it can add to a document at most."""
 
-    bound: float
     field: str
     term: str
     gain: float
 
 
 class Bm25Index:
-    """The engine: exact top documents, changed in place, no rebuild."""
+    """The engine of the standard library: exact top documents, changed in place, no rebuild; kept by nothing."""
 
     def __init__(self) -> None:
         self._fields: Dict[str, _Field] = {}
-        self._terms: Dict[str, Dict[str, Tuple[str, ...]]] = {}
+        self._terms: Dict[int, Dict[str, Tuple[str, ...]]] = {}
 
     def __len__(self) -> int:
         return len(self._terms)
 
-    def upsert(self, doc: str, fields: Mapping[str, Sequence[str]]) -> None:
+    def clear(self) -> None:
+        """Forget every document."""
+        self._fields.clear()
+        self._terms.clear()
+
+    def close(self, lost: bool = False) -> None:
+        """Nothing to do: there are no files."""
+
+    def upsert(self, doc: int, fields: Mapping[str, Sequence[str]]) -> None:
         """Add or replace one document. fields: name -> tokens; empty fields count as absent."""
         self.delete(doc)
         held = {}
@@ -123,24 +142,22 @@ class Bm25Index:
                 held[name] = tuple(dict.fromkeys(tokens))
         self._terms[doc] = held
 
-    def delete(self, doc: str) -> None:
-        """Forget one document; nothing happens when there is none of that name."""
+    def delete(self, doc: int) -> None:
+        """Forget one document; nothing happens when there is none of that number."""
         for name, terms in self._terms.pop(doc, {}).items():
             self._fields[name].remove(doc, terms)
 
     def commit(self) -> None:
         """Nothing to do: a change is visible at once."""
 
-    def frequency(self, term: str) -> int:
-        """How many documents hold the term in the field where most do."""
-        return max((len(field.postings.get(term, ())) for field in self._fields.values()), default=0)
-
-    def search(self, terms: Iterable[str], limit: int, weights: Mapping[str, float]) -> List[Scored]:
-        """The best `limit` documents, best first, ties by name; a term that is given twice counts once."""
+    def search(
+        self, terms: Iterable[str], limit: int, weights: Mapping[str, float], only: Optional[Collection[int]] = None,
+    ) -> List[Scored]:
+        """The best `limit` documents, best first, ties by number."""
         plans = self._plans(terms, weights)
-        scores = self._scores(plans, limit)
+        scores = self._scores(plans, limit) if only is None else self._scores_of(plans, frozenset(only))
         best = heapq.nsmallest(limit, scores.items(), key=lambda item: (-item[1], item[0]))
-        return [self._explained(doc, plans) for doc, _ in best]
+        return [Scored(doc, score) for doc, score in best]
 
     def _plans(self, terms: Iterable[str], weights: Mapping[str, float]) -> List[_Plan]:
         """Every term and field that can add something, the most telling first."""
@@ -149,18 +166,17 @@ class Bm25Index:
             for name, weight in weights.items():
                 holders = self._fields[name].postings.get(term) if name in self._fields else None
                 if holders:
-                    gain = weight * idf(len(self._terms), len(holders)) * (SATURATION + 1)
-                    plans.append(_Plan(gain, name, term, gain))
-        return sorted(plans, key=lambda plan: (-plan.bound, plan.field, plan.term))
+                    plans.append(_Plan(name, term, weight * idf(len(self._terms), len(holders)) * (SATURATION + 1)))
+        return sorted(plans, key=lambda plan: (-plan.gain, plan.field, plan.term))
 
-    def _scores(self, plans: Sequence[_Plan], limit: int) -> Dict[str, float]:
+    def _scores(self, plans: Sequence[_Plan], limit: int) -> Dict[int, float]:
         """Scores of all documents that can be among the best `limit`; of others perhaps less than their due.
 
         Frequent terms come last. As soon as all that is left to add could not lift a new document to the place
         of the worst one kept, a term is only looked up for those that are still in the race.
         """
-        scores: Dict[str, float] = {}
-        rest = sum(plan.bound for plan in plans)
+        scores: Dict[int, float] = {}
+        rest = sum(plan.gain for plan in plans)
         closed = False
         for plan in plans:
             field = self._fields[plan.field]
@@ -174,31 +190,24 @@ class Bm25Index:
                 _add_known(scores, field, holders, plan.gain)
             else:
                 _add_all(scores, field, holders, plan.gain)
-            rest -= plan.bound
+            rest -= plan.gain
         return scores
 
-    def _explained(self, doc: str, plans: Sequence[_Plan]) -> Scored:
-        parts: Dict[str, float] = {}
-        matched = set()
+    def _scores_of(self, plans: Sequence[_Plan], only: Collection[int]) -> Dict[int, float]:
+        scores = dict.fromkeys(only, 0.0)
         for plan in plans:
-            field = self._fields[plan.field]
-            count = field.postings[plan.term].get(doc)
-            if count:
-                fixed, slope = field.norms()
-                gain = plan.gain * count / (count + fixed + slope * field.lengths[doc])
-                parts[plan.field] = parts.get(plan.field, 0.0) + gain
-                matched.add(plan.term)
-        return Scored(doc, sum(parts.values()), parts, frozenset(matched))
+            _add_known(scores, self._fields[plan.field], self._fields[plan.field].postings[plan.term], plan.gain)
+        return {doc: score for doc, score in scores.items() if score}
 
 
-def _add_all(scores: Dict[str, float], field: _Field, holders: Dict[str, int], gain: float) -> None:
+def _add_all(scores: Dict[int, float], field: _Field, holders: Dict[int, int], gain: float) -> None:
     fixed, slope = field.norms()
     lengths, known = field.lengths, scores.get
     for doc, count in holders.items():
         scores[doc] = known(doc, 0.0) + gain * count / (count + fixed + slope * lengths[doc])
 
 
-def _add_known(scores: Dict[str, float], field: _Field, holders: Dict[str, int], gain: float) -> None:
+def _add_known(scores: Dict[int, float], field: _Field, holders: Dict[int, int], gain: float) -> None:
     fixed, slope = field.norms()
     for doc in scores:
         count = holders.get(doc)

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from echo_core.cutting import shorten
-from echo_core.tokens import find_words
+from echo_core.tokens import Word, find_words
 
 _SENTENCE_END = re.compile("[.!?…][\"'”’)\\]]*(?=\\s)|[。！？；][”’」』）]*|[\r\n]+")
 _WHOLE = re.compile(r"!?\[\[[^\]\r\n]*\]\]|!?\[[^\]\r\n]*\]\([^)\r\n]*\)|https?://\S+")
@@ -46,11 +46,15 @@ class Wanted(NamedTuple):
 
 
 class Window:
-    """One passage read for one query: windows of any size can be cut from it."""
+    """One passage read for one query: windows of any size can be cut from it.
 
-    def __init__(self, text: str, wanted: Wanted) -> None:
+    words: the words of `text` that have a token of the query; looked for when not given.
+    """
+
+    def __init__(self, text: str, wanted: Wanted, words: Optional[Sequence[Word]] = None) -> None:
         self._text = text
         self._wanted = wanted
+        self._words = words
         self._places: List[_Place] = []
         self._units: List[_Unit] = []
 
@@ -65,7 +69,8 @@ class Window:
         if len(stripped) <= size:
             return Excerpt(stripped, text.find(stripped) if stripped else 0, True)
         if not self._units:
-            self._places = _places(text, self._wanted)
+            words = find_words(text, self._wanted.numbers.keys()) if self._words is None else self._words
+            self._places = _places(words, self._wanted)
             self._units = _sentences(text, self._places)
         units = self._units
         first, last = _best(units, self._wanted.worth, size)
@@ -125,10 +130,10 @@ def _is_inner(text: str, start: int, match: "re.Match[str]", kept: Sequence[Tupl
     return bool(match.group() == "." and _ABBREVIATION.search(before[-12:]))
 
 
-def _places(text: str, wanted: Wanted) -> List[_Place]:
+def _places(words: Iterable[Word], wanted: Wanted) -> List[_Place]:
     """Where query words stand: (start, end, number of the word), a place for each number."""
     found: List[_Place] = []
-    for word in find_words(text, wanted.numbers.keys()):
+    for word in words:
         for number in {wanted.numbers[token] for token in word.tokens if token in wanted.numbers}:
             found.append(_Place(word.start, word.end, number))
     return found

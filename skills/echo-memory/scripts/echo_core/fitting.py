@@ -6,12 +6,13 @@ The numbers were calibrated on questions with and without an answer in several l
 """
 from __future__ import annotations
 
-from typing import AbstractSet, FrozenSet, List, NamedTuple, Sequence, Tuple
+from typing import AbstractSet, Callable, FrozenSet, List, NamedTuple, Sequence, Tuple
 
-from echo_core.bm25 import Engine, idf
+from echo_core.bm25 import idf
 from echo_core.ordinary_words import STOP_WORDS
+from echo_core.ranking import Statistics
 from echo_core.stemming import stem
-from echo_core.tokens import PREFIX, find_words, is_paired, query_words, words
+from echo_core.tokens import PREFIX, Word, is_paired, query_words, words
 
 LEAST_FIT = 0.2
 LEAST_SHARE = 0.4
@@ -40,7 +41,7 @@ class Query(NamedTuple):
 
     groups: one tuple of tokens a word, the main one first. worth: of each word, its idf, 0 for grammar words.
     terms: all tokens. chance: coverage that a passage reaches by chance. known: whether the vault has any of the
-    names in it (True when it has none).
+    names in it (True when it has none). statistics: of these terms.
     """
 
     groups: Sequence[Tuple[str, ...]]
@@ -48,19 +49,21 @@ class Query(NamedTuple):
     terms: Sequence[str]
     chance: float
     known: bool
+    statistics: Statistics
 
     @classmethod
-    def of(cls, text: str, engine: Engine) -> "Query":
-        """The query that `text` is against what `engine` holds."""
+    def of(cls, text: str, look_up: Callable[[Sequence[str]], Statistics]) -> "Query":
+        """The query that `text` is. look_up: gives the statistics of terms."""
         groups = query_words(text)
         telling = {group for group in groups if group[0] not in _STOP_STEMS} or set(groups)
-        size = len(engine) + _UNSEEN
-        counts = [engine.frequency(group[0]) for group in groups]
+        terms = list(dict.fromkeys(token for group in groups for token in group))
+        known = look_up(terms)
+        size = known.documents + _UNSEEN
+        counts = [known.frequency(group[0]) for group in groups]
         worth = [_worth(group[0], count, size) if group in telling else 0.0 for group, count in zip(groups, counts)]
         names = _names(text)
         found = [count > 0 for group, count in zip(groups, counts) if group[0] in names]
-        terms = list(dict.fromkeys(token for group in groups for token in group))
-        return cls(groups, worth, terms, _chance(worth, counts, size), any(found) or not found)
+        return cls(groups, worth, terms, _chance(worth, counts, size), any(found) or not found, known)
 
 
 def _worth(token: str, count: int, size: int) -> float:
@@ -72,17 +75,17 @@ def _worth(token: str, count: int, size: int) -> float:
     return value
 
 
-def coverage(query: Query, matched: AbstractSet[str], text: str) -> float:
+def coverage(query: Query, matched: AbstractSet[str], there: Sequence[Word]) -> float:
     """The share, 0 to 1, of the query's worth that a passage covers.
 
-    matched: the query's tokens it holds, in any field; text: its own, to see how near a word with the same first
-    letters comes.
+    matched: the query's tokens it holds, in any field; there: the words of its text that have one, to see how near
+    a word with the same first letters comes.
     """
     total = sum(query.worth)
     if not total:
         return 0.0
     loose = {group[0]: group[-1] for group in query.groups if group[-1] in matched and _is_loose(group, matched)}
-    near = _nearness(loose, text) if loose else {}
+    near = _nearness(loose, there) if loose else {}
     found = 0.0
     for group, worth in zip(query.groups, query.worth):
         if worth and not matched.isdisjoint(group):
@@ -102,10 +105,10 @@ def _is_loose(group: Sequence[str], matched: AbstractSet[str]) -> bool:
     return all(token.startswith(PREFIX) for token in group if token in matched)
 
 
-def _nearness(loose: "dict[str, str]", text: str) -> "dict[str, float]":
-    """For each main token the likeness, 0 to 1, of the nearest word in `text` with the same first letters."""
+def _nearness(loose: "dict[str, str]", there: Sequence[Word]) -> "dict[str, float]":
+    """For each main token the likeness, 0 to 1, of the nearest word that is there with the same first letters."""
     near = dict.fromkeys(loose, 0.0)
-    for word in find_words(text, frozenset(loose.values())):
+    for word in there:
         for main, prefix in loose.items():
             if prefix in word.tokens:
                 near[main] = max(near[main], _likeness(main, word.tokens[0]))

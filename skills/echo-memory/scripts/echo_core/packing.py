@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from echo_core.cutting import shorten
 from echo_core.excerpts import Wanted, Window
 from echo_core.passages import Passage
+from echo_core.tokens import Word
 
 SHORTEST = 160
 LONGEST = 320
@@ -22,13 +23,15 @@ _SHORTEST_TITLE = 8
 class Candidate(NamedTuple):
     """One hit before packing. fields: all of it but `heading`, `line`, `excerpt`, `truncated` and `total_chars`.
 
-    score: its share of the budget. chars: length of the whole body the passage is from.
+    score: its share of the budget. chars: length of the whole body the passage is from. words: where words of the
+    query stand in the passage; None when nobody has looked yet.
     """
 
     fields: Dict[str, Any]
     passage: Passage
     score: float
     chars: int
+    words: Optional[Sequence[Word]] = None
 
 
 def json_size(value: Any) -> int:
@@ -68,7 +71,7 @@ class _Draft:
         text = candidate.passage.text
         density = _density(text)
         self._candidate = candidate
-        self._window = Window(text, wanted)
+        self._window = Window(text, wanted, candidate.words)
         self.shortest = min(len(text), int(SHORTEST * density))
         self.longest = int(LONGEST * density)
 

@@ -5,51 +5,70 @@ The server listens from the start; the command line reads the notes only when a 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set
 
 from echo_core.catalog import Catalog, Changes
 from echo_core.errors import EchoError
 from echo_core.kinds import is_searchable, kind_of
 from echo_core.notebytes import decode
+from echo_core.search_faults import IndexBusy, IndexLost
 from echo_core.vault.base import Vault, version_of
 
 if TYPE_CHECKING:
-    from echo_core.search import SearchIndex
+    from echo_core.search import Found, SearchIndex
 
 AT_ONCE = 8
-"""Changes of up to so many notes are indexed by whoever announces them."""
+"""Changes of up to so many notes are indexed by whoever announces them or asks."""
 PENDING_CHARS = 32 * 1024 * 1024
 """Characters of text that may wait to be indexed; what is beyond is read again."""
+COMMIT_NOTES = 500
+"""Notes of a large reading that become searchable together."""
 
 
 class SearchFeed:
     """Feeds one search index from one catalog. Thread-safe.
 
-    make: gives an empty search index; called by whoever needs it first, since most calls search nothing.
+    make: opens the search index; called by whoever needs it first, since most calls search nothing. Its argument is
+    how many of its indexes were lost before. behind: asks somebody else to read many notes; None when whoever asks
+    has to read them.
     """
 
-    def __init__(self, make: Callable[[], SearchIndex], catalog: Catalog, vault: Vault) -> None:
+    def __init__(self, make: Callable[[int], SearchIndex], catalog: Catalog, vault: Vault) -> None:
         self._make = make
         self._making = threading.Lock()
         self._search: Optional[SearchIndex] = None
+        self._losses = 0
         self._catalog = catalog
         self._vault = vault
         self._lock = threading.RLock()
         self._reading = threading.Lock()
-        self._versions: Dict[str, str] = {}
-        self._missed: List[str] = []
+        self._todo: Optional[Set[str]] = None
+        self._missed: Set[str] = set()
+        self._missed_at = -1
         self._pending: Dict[str, str] = {}
         self._pending_chars = 0
         self._listening = False
-        self._generation = -1
+        self.behind: Optional[Callable[[], None]] = None
 
     @property
     def search(self) -> SearchIndex:
         """The search index as far as it has been fed."""
         with self._making:
             if self._search is None:
-                self._search = self._make()
+                self._search = self._make(self._losses)
             return self._search
+
+    def find(self, query: str, **asked: Any) -> Found:
+        """What `SearchIndex.find` answers, of every note of the catalog if need be; an index that is lost is made anew.
+
+        While many notes are still to be read by somebody else, the answer is of those that have been: see `building`.
+        """
+        index = self.catch_up()
+        try:
+            return index.find(query, **asked)
+        except IndexLost:
+            self._lose(index)
+            return self.catch_up().find(query, **asked)
 
     def listen(self) -> None:
         """Hear of every change from now on."""
@@ -58,33 +77,77 @@ class SearchFeed:
                 self._listening = True
                 self._catalog.subscribe(self._take)
 
-    def catch_up(self) -> SearchIndex:
-        """The search index with every note of the catalog in it; reads what it has not heard of.
+    def catch_up(self, everything: bool = False) -> SearchIndex:
+        """The search index with what there is to read read into it, by this thread or, when it is much, `behind`.
 
-        While another thread reads, the answer is the index as far as that one has come: see `building`.
+        everything: read all of it here. Raises the vault's errors.
         """
         self.listen()
-        generation = self._catalog.generation
-        if generation != self._generation and self._reading.acquire(blocking=False):
+        if not everything and self.behind is not None and self._work() > AT_ONCE:
+            self.behind()
+        elif self._work() and self._reading.acquire(blocking=False):
+            index = self.search
             try:
                 self._read_missing()
-                self._generation = generation
+            except IndexLost:
+                self._lose(index)
+                self._read_missing()
+            except IndexBusy:
+                pass  # another process reads the same notes: what it has read so far is found
             finally:
                 self._reading.release()
         return self.search
 
+    def settle(self) -> None:
+        """Make what was changed searchable and keep it, so that the next search need not."""
+        index = self._search
+        if index is not None:
+            try:
+                index.commit()
+            except IndexLost:
+                self._lose(index)
+
+    def close(self) -> None:
+        """Keep what was indexed and let go of the files."""
+        with self._making:
+            if self._search is not None:
+                self._search.close()
+                self._search = None
+
     def building(self) -> bool:
-        """Whether notes are being read into the index right now."""
-        return self._reading.locked()
+        """Whether notes have still to be read into the index."""
+        return self._reading.locked() or self._work() > 0
 
     def missed(self) -> List[str]:
         """Notes that are known but could not be read when they were to be indexed."""
-        return [path for path in self._missed if path not in self._versions]
+        return sorted(self._missed)
 
     def coverage(self) -> float:
         """Share, 0 to 1, of the catalog's notes that can be found now."""
         known = sum(1 for path in self._catalog.paths() if is_searchable(path))
-        return min(1.0, len(self._versions) / known) if known else 1.0
+        todo = self._todo
+        if not known or todo is None:
+            return min(1.0, len(self.search) / known) if known else float(len(self.search) > 0)
+        return max(0.0, 1 - len(todo) / known) * self.search.restored()
+
+    def _work(self) -> int:
+        """How many notes there may be to read."""
+        with self._lock:
+            if self._todo is None:
+                return AT_ONCE + 1
+            if self._missed and self._missed_at != self._catalog.generation:
+                self._todo |= self._missed
+                self._missed = set()
+            return len(self._todo)
+
+    def _lose(self, index: SearchIndex) -> None:
+        """Go on with a new index; every note has to be read into it."""
+        with self._lock, self._making:
+            if self._search is index:
+                self._search = None
+                self._losses += 1
+                self._todo = None
+                index.close(lost=True)
 
     def _take(self, changes: Changes) -> None:
         """A single note is searchable at once; the texts of a large reading wait for `catch_up`, which reads no file
@@ -93,58 +156,96 @@ class SearchFeed:
             later = len(changes.texts) > AT_ONCE
             for path in [*changes.added, *changes.changed]:
                 self._forget_pending(path)
-                text = changes.texts[path]
-                if not later:
-                    self._put(path, text)
-                elif self._pending_chars + len(text) <= PENDING_CHARS:
-                    self._pending[path] = text
-                    self._pending_chars += len(text)
+                if later or not self._put_quietly(path, changes.texts[path]):
+                    self._put_off(path, changes.texts[path])
             for path in changes.removed:
                 self._forget_pending(path)
-                self._drop(path)
+                self._drop_quietly(path)
+
+    def _put_off(self, path: str, text: str) -> None:
+        if self._todo is not None and is_searchable(path):
+            self._todo.add(path)
+        if self._pending_chars + len(text) <= PENDING_CHARS:
+            self._pending[path] = text
+            self._pending_chars += len(text)
 
     def _forget_pending(self, path: str) -> None:
         self._pending_chars -= len(self._pending.pop(path, ""))
 
+    def _put_quietly(self, path: str, text: str) -> bool:
+        """Whether a note is indexed now; a lost index is noticed by whoever searches."""
+        try:
+            self._put(path, text)
+        except (IndexLost, IndexBusy):
+            return False
+        return True
+
+    def _drop_quietly(self, path: str) -> None:
+        try:
+            self.search.delete(path)
+        except (IndexLost, IndexBusy):
+            self._todo = None  # compare again: what is gone must not be found
+        self._done(path)
+
     def _put(self, path: str, text: str) -> None:
         record = self._catalog.record(path)
         if record is not None and is_searchable(path):
-            self.search.upsert(record.facts, text, kind_of(path))
-            self._versions[path] = record.version
+            self.search.upsert(record.facts, text, kind_of(path), record.version)
+        self._done(path)
 
-    def _drop(self, path: str) -> None:
-        if self._versions.pop(path, None) is not None:
-            self.search.delete(path)
+    def _done(self, path: str) -> None:
+        self._missed.discard(path)
+        if self._todo is not None:
+            self._todo.discard(path)
 
     def _read_missing(self) -> None:
-        paths = [path for path in self._catalog.paths() if is_searchable(path)]
-        records = {path: record for path in paths for record in [self._catalog.record(path)] if record is not None}
-        for path in paths:
-            self._put_pending(path)
-        stale = [path for path, record in records.items() if self._versions.get(path) != record.version]
+        """Index what is not indexed yet, in parts that become searchable together."""
+        if self._todo is None:
+            self.search.restore()
+            self._compare()
+        todo = sorted(self._todo or ())
+        for start in range(0, len(todo), COMMIT_NOTES):
+            self._read_part(todo[start:start + COMMIT_NOTES])
+            if len(todo) > AT_ONCE:
+                self.search.commit()
+
+    def _compare(self) -> None:
+        """Find out which notes are indexed as they are; once the vault was read, forget those that are no more."""
+        indexed = self.search.versions()
         with self._lock:
-            for path in [path for path in self._versions if self._catalog.record(path) is None]:
-                self._drop(path)
+            paths = [path for path in self._catalog.paths() if is_searchable(path)]
+            records = [(path, self._catalog.record(path)) for path in paths]
+            todo = {path for path, record in records
+                    if record is not None and not record.version == indexed.get(path) != ""}
+            if self._catalog.refreshes():
+                for path in indexed.keys() - set(paths):
+                    self.search.delete(path)
+                self._todo = todo
+
+    def _read_part(self, paths: List[str]) -> None:
+        for path in paths:
+            with self._lock:
+                if path in self._pending:
+                    self._put(path, self._pending[path])
+                    self._forget_pending(path)
+        with self._lock:
+            stale = [path for path in paths if self._todo and path in self._todo]
         try:
             for path, data in self._vault.read_many(stale):
                 self._put_read(path, data)
         except EchoError:  # one note that cannot be read must not hide the others
             self._vault.check()
-            self._read_each([path for path in stale if self._versions.get(path) != records[path].version])
-
-    def _put_pending(self, path: str) -> None:
-        with self._lock:
-            if path in self._pending:
-                self._put(path, self._pending[path])
-                self._forget_pending(path)
+            self._read_each(stale)
 
     def _read_each(self, paths: List[str]) -> None:
-        self._missed = []
         for path in paths:
-            try:
-                self._put_read(path, self._vault.read(path))
-            except EchoError:  # recall names it
-                self._missed.append(path)
+            if self._todo and path in self._todo:
+                try:
+                    self._put_read(path, self._vault.read(path))
+                except EchoError:  # recall names it
+                    self._done(path)
+                    self._missed.add(path)
+        self._missed_at = self._catalog.generation
 
     def _put_read(self, path: str, data: bytes) -> None:
         """Index what was read, unless the catalog has heard of newer bytes meanwhile: those were announced."""

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from functools import lru_cache
 from itertools import chain
-from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Tuple
+from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from echo_core.stemming import stem
 from echo_core.text import name_keys
@@ -72,7 +72,8 @@ def words(text: str) -> Iterator[Word]:
 
 def find_words(text: str, tokens: AbstractSet[str]) -> Iterator[Word]:
     """The words of `text` that have one of `tokens`, in order; much quicker than `words` when they are few."""
-    wanted = {chunk for chunk in set(text.split()) if not tokens.isdisjoint(_CHUNK_TOKENS[chunk])}
+    wanted = {chunk for chunk in set(text.split())
+              if len(chunk) > _LONGEST_REMEMBERED or not tokens.isdisjoint(_CHUNK_TOKENS[chunk])}
     if not wanted:
         return
     for chunk in _CHUNK.finditer(text):
@@ -84,7 +85,7 @@ def _words_between(text: str, start: int, end: int, tokens: AbstractSet[str]) ->
     for match in _RUN.finditer(text, start, end):
         run = match.group()
         if _IS_PAIRED.match(run):
-            yield from (word for word in _paired_words(run, match.start()) if word.tokens[0] in tokens)
+            yield from _paired_words(run, match.start(), tokens)
         else:
             known = _run_tokens(run)
             if not tokens.isdisjoint(known):
@@ -156,10 +157,12 @@ def is_paired(token: str) -> bool:
     return bool(_IS_PAIRED.match(token))
 
 
-def _paired_words(run: str, start: int) -> Iterator[Word]:
+def _paired_words(run: str, start: int, tokens: Optional[AbstractSet[str]] = None) -> Iterator[Word]:
+    """The pairs of a run, or those of them that are `tokens`."""
     last = len(run)
-    for place, pair in enumerate(_pairs(unicodedata.normalize("NFKC", run).lower())):
-        yield Word(start + min(place, last - 1), start + min(place + 2, last), (pair,))
+    pairs = _pairs(unicodedata.normalize("NFKC", run).lower())
+    for place in range(len(pairs)) if tokens is None else [at for at, pair in enumerate(pairs) if pair in tokens]:
+        yield Word(start + min(place, last - 1), start + min(place + 2, last), (pairs[place],))
 
 
 def _pairs(run: str) -> List[str]:
