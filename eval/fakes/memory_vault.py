@@ -137,7 +137,7 @@ class MemoryVault(Vault):
         return list(self._unreadable)
 
     @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self, *paths: str) -> Iterator[None]:
         self._raise_if_down()
         with self._lock:
             yield

@@ -35,7 +35,7 @@ def take_in(paths: Iterable[str], ctx: OpContext) -> bool:
 
 def _note(path: str, ctx: OpContext) -> None:
     # No ECHO writer can come between reading and telling: an older text never replaces a newer one.
-    with ctx.vault.exclusive():
+    with ctx.vault.exclusive(path):
         try:
             data = ctx.vault.read(path)
         except NotFound:

@@ -78,7 +78,7 @@ class Settler:
                 self._look_at_index()
                 return
             # None of our own writes comes between taking the pieces and judging them.
-            with self._ctx.vault.exclusive():
+            with self._ctx.vault.exclusive(path):
                 self._judge(path, self._watch.take(path), patience_s)
         except EchoError as failure:
             self._watch.postpone(path, RETRY_S)

@@ -46,7 +46,7 @@ def edit_bytes(
 ) -> Edited:
     """Like `edit_note`, on bytes."""
     # The catalog hears of it before anybody can write again, so it never takes an older text for the newest.
-    with ctx.vault.exclusive():
+    with ctx.vault.exclusive(path):
         edited = edit(ctx.vault, path, surgery, if_match)
         if edited.changed:
             ctx.catalog.touch(path, edited.after)

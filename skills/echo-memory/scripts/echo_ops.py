@@ -20,6 +20,8 @@ from echo_starters import starter_text
 
 LINE_BYTES = 16 * 1024
 RELATED = "Related"
+_NAMES = "_agent/names"
+"""No file: whoever creates a note holds this place, so that two of one name never pass the gate at once."""
 GATE_HINT = (
     "Nothing was written. If it is the same thing, call again with merge_into set to the candidate's slug; "
     "if the operator says it is another one, call again with force: true. Do not repeat the call unchanged."
@@ -119,7 +121,8 @@ def _write_new(
             raise Conflict(f"there is already a note {path}", path=path)
         return text
 
-    return edit_note(ctx, path, surgery).after
+    with ctx.vault.exclusive(path, _NAMES):
+        return edit_note(ctx, path, surgery).after
 
 
 def _created(

@@ -193,7 +193,7 @@ def delete_op(path: str, confirm: bool = False, *, ctx: OpContext) -> Envelope:
         must_exist(found, read_text(ctx, found), ctx)
         return preview("delete", path=found, backlinks=backlinks, warnings=warnings,
                        hint="Add --confirm to delete it.")
-    with ctx.vault.exclusive():
+    with ctx.vault.exclusive(found):
         ctx.vault.delete(found, ctx.vault.read(found))
     ctx.catalog.forget(found)
     warnings += index_notes(ctx, [], gone=[found])

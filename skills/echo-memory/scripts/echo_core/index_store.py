@@ -86,7 +86,7 @@ class IndexStore:
             with self._lock.held("index"):
                 for attempt in range(MAX_RACES):
                     try:
-                        with self._vault.exclusive():
+                        with self._vault.exclusive(INDEX):
                             return self._write(change)
                     except Conflict:
                         if attempt == MAX_RACES - 1:

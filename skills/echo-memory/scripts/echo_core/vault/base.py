@@ -104,10 +104,12 @@ class Vault:
         """Folders and links the last complete `walk` had to leave out, for lint and for pruning decisions."""
         return []
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Hold this while reading, editing and writing back: keeps every other ECHO writer of this host out.
+    def exclusive(self, *paths: str) -> AbstractContextManager[None]:
+        """Hold this while reading, editing and writing back: keeps every other ECHO writer of this host away.
 
-        Re-entrant within one thread. On a folder it is the kernel lock of spec 2.6.
+        paths: all that will be written meanwhile, so that nobody waits for somebody who waits for him; none: the whole
+        vault. A backend may hold more than it is asked to. Re-entrant within one thread, for the same paths. On a
+        folder it is the kernel lock of spec 2.6, of the whole vault.
         """
         raise NotImplementedError
 
@@ -159,7 +161,7 @@ def edit(
     from echo_core.errors import NotFound
 
     for attempt in range(MAX_RACES):
-        with vault.exclusive():
+        with vault.exclusive(path):
             before: Optional[bytes]
             try:
                 before = vault.read(path)

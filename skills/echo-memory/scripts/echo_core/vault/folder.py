@@ -106,7 +106,7 @@ class FolderVault(Vault):
     def unreadable(self) -> List[str]:
         return list(self._unreadable)
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    def exclusive(self, *paths: str) -> AbstractContextManager[None]:
         return self._lock.held(self._open_lock_file, self._is_lock_file)
 
     def check(self) -> None:

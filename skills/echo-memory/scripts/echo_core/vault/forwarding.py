@@ -54,8 +54,8 @@ class ForwardingVault(Vault):
     def unreadable(self) -> List[str]:
         return self._inner.unreadable()
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        return self._inner.exclusive()
+    def exclusive(self, *paths: str) -> AbstractContextManager[None]:
+        return self._inner.exclusive(*paths)
 
     def check(self) -> None:
         self._inner.check()

@@ -44,7 +44,7 @@ class JournaledVault(ForwardingVault):
             raise
 
     def move(self, source: str, target: str) -> None:
-        with self.exclusive():
+        with self.exclusive(source, target):
             kept: List[str] = []
             try:
                 kept = self._history.moved(source, target, self._inner.read(source), *self._context())

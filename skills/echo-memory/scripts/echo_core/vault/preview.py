@@ -70,7 +70,7 @@ class PreviewVault(Vault):
     def unreadable(self) -> List[str]:
         return self._inner.unreadable()
 
-    def exclusive(self) -> AbstractContextManager[None]:
+    def exclusive(self, *paths: str) -> AbstractContextManager[None]:
         """No lock: nothing is written, and taking one would make its file."""
         return nullcontext()
 

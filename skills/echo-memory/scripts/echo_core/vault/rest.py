@@ -2,8 +2,8 @@
 
 The API has no compare-and-swap. So a write is: the file is read (that is the compare), PUT, read back; what stands
 there decides, not the status. Between the read and the PUT another program can slip in: the read-back notices when it
-overwrote us, not when we overwrote it. `exclusive` is a lock of this user's ECHO processes on this host; per API
-one thread writes at a time. Paths are written exactly as given or refused; only reads may guess another spelling.
+overwrote us, not when we overwrote it. `exclusive` is a lock of this user's ECHO processes on this host, at each path.
+Paths are written exactly as given or refused; only reads may guess another spelling.
 """
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from echo_core.vault.rest_landing import require_text
 from echo_core.vault.rest_paths import Spellings, nfc
 from echo_core.vault.rest_scan import RestScan, fan_out, stat_of
 from echo_core.vault.rest_transport import HttpTransport, Transport
-from echo_core.vault.rest_turn import turn_of
+from echo_core.vault.rest_turn import turns_of
 from echo_core.vault.rest_write import RestWrites
 
 _BATCH = 64
@@ -40,7 +40,7 @@ class RestVault(Vault):
         self._client = RestClient(self._transport, key)
         self._secure = address.scheme == "https"
         self._timeout_s = timeout_s
-        self._turn = turn_of(address.key)
+        self._turns = turns_of(address.key)
         self._names = Spellings(self._client.listing)
         self._writes = RestWrites(self._client, self._names)
         self._scan = RestScan(self._client, self._names, self._until)
@@ -89,7 +89,7 @@ class RestVault(Vault):
         for content in (data, expected):
             if content is not None:
                 require_text(path, content)
-        with self.exclusive():
+        with self.exclusive(path):
             until = self._until()
             now = self._compared(path, until)
             if expected is None:
@@ -106,7 +106,7 @@ class RestVault(Vault):
         "phantom" when the vault did not keep the bytes.
         """
         check_addressable(check_path(path))
-        with self.exclusive():
+        with self.exclusive(path):
             until = self._until()
             if self._client.file(path, until) is not None:
                 raise conflict(path, "exists already")
@@ -118,7 +118,7 @@ class RestVault(Vault):
 
     def delete(self, path: str, expected: bytes) -> None:
         path = check_path(path)
-        with self.exclusive():
+        with self.exclusive(path):
             until = self._until()
             now = self._compared(path, until)
             if now is None:
@@ -131,14 +131,14 @@ class RestVault(Vault):
         """A copy, then a deletion: a crash in between leaves both, never none."""
         source, target = check_path(source, "source"), check_path(target, "target")
         check_addressable(target)
-        with self.exclusive():
+        aside = f"{without_extension(target)} (renaming).md"
+        with self.exclusive(source, target, aside):
             until = self._until()
             data = self._compared(source, until)
             if data is None:
                 raise missing(source, self._others(source, until))
             require_text(source, data)
             if source != target and self._is_respelled(source, target, data, until):
-                aside = f"{without_extension(target)} (renaming).md"
                 self._carry(source, aside, data, until)
                 self._carry(aside, target, data, until)
             else:
@@ -168,8 +168,8 @@ class RestVault(Vault):
         """The notes of the last walk are known anyway."""
         self._claims.known = known
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        return self._turn.held(self._timeout_s)
+    def exclusive(self, *paths: str) -> AbstractContextManager[None]:
+        return self._turns.held(paths, self._timeout_s)
 
     def check(self) -> None:
         said = self._client.status(self._until())
@@ -188,7 +188,8 @@ class RestVault(Vault):
         return {
             "backend": "rest", "plugin": _word(self._versions.get("self")),
             "obsidian": _word(self._versions.get("obsidian")), "tls": "verified" if self._secure else "none",
-            "write_lock": "between threads only", "byte_order_marks_lost": self._writes.lost_marks,
+            "write_lock": "between processes" if self._turns.between_processes else "between threads only",
+            "byte_order_marks_lost": self._writes.lost_marks,
         }
 
     def _until(self) -> float:
