@@ -130,7 +130,7 @@ def _paragraph(text: str) -> list[str]:
 
 def _setting(row: Setting) -> str:
     kinds: dict[str, str] = {
-        "flag": "on, off", "hosts": "comma list", "time": "time of day", "folder": "folder",
+        "flag": "on, off", "hosts": "comma list", "time": "time of day", "url": "address", "folder": "folder",
         "token": "text", "text": "text", "choice": "word",
     }
     values = kinds.get(row.type, f"{row.least} to {row.most}")

@@ -239,7 +239,8 @@ def test_health_says_little_and_only_what_is_known(server: Server) -> None:
     facts = answer.json()
     assert answer.status_code == 200
     assert set(facts) == {"ok", "vault_reachable", "vault_auth_ok", "outbox_depth", "outbox_oldest_s", "parked",
-                          "index_age_s", "index_ready", "findings"}
+                          "index_age_s", "index_ready", "last_backup_age_s", "last_backup_ok", "last_drill_age_s",
+                          "findings"}
     assert all(isinstance(value, (bool, int)) for value in facts.values())
     assert (facts["ok"], facts["vault_reachable"], facts["index_ready"]) == (True, True, True)
     assert len(answer.content) <= 512

@@ -62,6 +62,8 @@ def test_a_token_is_never_shown() -> None:
     ("ECHO_TIMEOUT", "601"), ("ECHO_LOCK_TTL", "never"), ("ECHO_TZ", f"Mars/{CANARY}"), ("ECHO_TZ", "../../etc/passwd"),
     ("ECHO_CLOCK", CANARY), ("ECHO_MCP_READ_ONLY", CANARY), ("ECHO_ALLOW_SECRETS", "perhaps"),
     ("ECHO_LOG_LEVEL", CANARY), ("ECHO_MCP_ALLOWED_HOSTS", f"https://{CANARY}"),
+    ("ECHO_BACKUP_AT", f"24:00{CANARY}"), ("ECHO_BACKUP_AT", "3"), ("ECHO_BACKUP_KEEP", "0"),
+    ("ECHO_NOTIFY_URL", f"ftp://{CANARY}"), ("ECHO_NOTIFY_URL", f"https://{CANARY}:99999/x"),
     ("ECHO_MCP_ALLOWED_ORIGINS", CANARY), ("ECHO_MCP_ALLOWED_ORIGINS", f"https://{CANARY}/path"),
 ])
 def test_a_wrong_value_is_one_line_naming_the_variable_and_never_the_value(

@@ -12,6 +12,9 @@ from typing import Any
 from echo_core.errors import EchoError, VaultAuth
 from echo_core.vault.reach import Reach
 
+from echo_mcp.backup.standing import Standing
+from echo_mcp.runs import Run
+
 PROBE_S = 5.0
 """Seconds between two probes of the vault."""
 PROBE_PATIENCE_S = 8.0
@@ -36,6 +39,9 @@ class Health:
         self._findings = 0
         self._waiting = self._parked = 0
         self._oldest: float | None = None
+        self.backups = Standing()
+        self.runs: list[Run] = []
+        """The newest run of each job, as far as has been looked."""
 
     def serve(self, serving: bool) -> None:
         """Requests are served from now on, or no longer."""
@@ -94,12 +100,13 @@ class Health:
     def snapshot(self) -> tuple[int, dict[str, Any]]:
         """(HTTP status, body): 200 while serving, 503 while starting or stopping."""
         facts = {
-            "ok": self._serving and self._disk_ok,
+            "ok": self._serving and self._disk_ok and self.backups.restorable,
             "vault_reachable": self.vault_reachable,
             "vault_auth_ok": self._auth_ok,
             **self.outbox,
             "index_age_s": self.index_age_s,
             "index_ready": self.index_ready,
+            **self.backups.facts(),
             "findings": self._findings,
         }
         return (200 if self._serving else 503), facts

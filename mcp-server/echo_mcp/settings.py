@@ -18,6 +18,8 @@ from echo_core.clock import Clock
 from echo_core.errors import Misconfigured
 from echo_place import Place, place_of
 
+from echo_mcp.notify import is_webhook
+
 MIN_TOKEN = 32
 """Shortest bearer token in characters."""
 
@@ -37,8 +39,8 @@ TOOLSETS = ("memory",)
 class Setting:
     """One row: environment variable, default as text, type, what it means.
 
-    type: text, token, folder, choice, port, count, seconds, flag or hosts. secret: never shown, and `NAME_FILE`
-    may name a file that holds it. least, most: bounds of a number.
+    type: text, token, folder, choice, port, count, seconds, time, url, flag or hosts. secret: never shown, and
+    `NAME_FILE` may name a file that holds it. least, most: bounds of a number.
     """
 
     name: str
@@ -76,7 +78,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("ECHO_LOCK_TTL", "30", "seconds", "How long the vault's advisory lock lives without renewal, in seconds.",
             least=1, most=3600),
     Setting("ECHO_ALLOW_SECRETS", "off", "flag", "`on`: text that looks like a credential may be stored."),
+    Setting("ECHO_BACKUP_AT", "03:30", "time", "When the vault is backed up each night, in the owner's time zone."),
     Setting("ECHO_BACKUP_KEEP", "30", "count", "How many good backups are kept.", least=1, most=10000),
+    Setting("ECHO_NOTIFY_URL", "", "url", "Webhook that hears what is wrong and when it is over; see backups.",
+            secret=True),
     Setting("ECHO_LOG_LEVEL", "info", "choice", "debug, info, warning or error."),
 )
 """The table, in the order of the documentation."""
@@ -122,7 +127,9 @@ class Settings:
     read_only: bool = False
     lock_ttl_s: int = 30
     allow_secrets: bool = False
+    backup_at: tuple[int, int] = (3, 30)
     backup_keep: int = 30
+    notify_url: str = field(repr=False, default="")
     log_level: str = "info"
     embedded: bool = False
 
@@ -154,6 +161,7 @@ def load(environ: Mapping[str, str], *, http: bool = True, embedded: bool = Fals
         "allowed_origins": reader.names("ECHO_MCP_ALLOWED_ORIGINS", _ORIGIN, "origins such as https://claude.ai"),
         "read_only": reader.flag("ECHO_MCP_READ_ONLY"), "lock_ttl_s": reader.number("ECHO_LOCK_TTL"),
         "allow_secrets": reader.flag("ECHO_ALLOW_SECRETS"), "embedded": embedded,
+        "backup_at": reader.time("ECHO_BACKUP_AT"), "notify_url": reader.url("ECHO_NOTIFY_URL"),
         "backup_keep": reader.number("ECHO_BACKUP_KEEP"),
         "log_level": reader.choice("ECHO_LOG_LEVEL", _LEVELS),
     }
@@ -208,6 +216,21 @@ class _Reader:
             return int(value)
         self.fault(name, f"is not a whole number from {row.least} to {row.most}; unset it for {row.default}")
         return int(row.default)
+
+    def time(self, name: str) -> tuple[int, int]:
+        """(hour, minute) of a time of day."""
+        match = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", self.text(name), re.ASCII)
+        if match is None:
+            self.fault(name, f"is no time of day; write it as {_ROWS[name].default}")
+            return 0, 0
+        return int(match[1]), int(match[2])
+
+    def url(self, name: str) -> str:
+        """The address of a webhook, "" when there is none."""
+        value = self.secret(name)
+        if value and not is_webhook(value):
+            self.fault(name, "is no http:// or https:// address; unset it to notify nobody")
+        return value
 
     def flag(self, name: str) -> bool:
         word = self.text(name).lower()

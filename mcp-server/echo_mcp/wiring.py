@@ -20,8 +20,12 @@ from echo_place import Place
 from echo_queue import WriteQueue
 
 from echo_mcp import __version__, follow, http, jobs, logs
+from echo_mcp.alerts import Alerts
 from echo_mcp.asgi import App
+from echo_mcp.backup import opening, report
+from echo_mcp.backup.nightly import Nightly
 from echo_mcp.health import Health
+from echo_mcp.notify import Webhook
 from echo_mcp.registry import Registry
 from echo_mcp.sdk import McpDoor
 from echo_mcp.settings import Settings, SettingsFault
@@ -34,6 +38,8 @@ from echo_mcp.vaults.watch import Watch
 
 STOP_S = 8.5
 """Seconds from SIGTERM until running calls are left behind."""
+BACKUP_END_S = 1.0
+"""Seconds that a backup gets to remove its unfinished file, and a message to arrive; else the next start sees to it."""
 
 VAULT_SHARE = 0.85
 """Share of a call's time that one request of the vault, or the wait for the first reading, may take."""
@@ -71,6 +77,7 @@ class Parts:
         for toolset in self.toolsets:
             toolset.shutdown()
         self.background.settle(self.stopping_since + STOP_S)
+        self.background.ended()
         if done:
             self._remember()
             self.ctx.history.close()
@@ -103,6 +110,9 @@ class Background:
         )
         self._flusher = jobs.flusher(ctx, health)
         self._probe = jobs.probe(ctx.reach.probe, settings.state_dir, health, self._vault_answers)
+        desk = opening.desk(settings, ctx.vault)
+        self.alerts = Alerts(desk.runs, settings.clock, Webhook(settings.notify_url) if settings.notify_url else None)
+        self._nightly = Nightly(desk, settings.clock, settings.backup_at, health, self.alerts)
 
     def start(self) -> None:
         """Start all threads; the notes are read behind, calls that need them wait."""
@@ -110,6 +120,8 @@ class Background:
         self.refresher.thread.start()
         self._flusher.start()
         self.settler.start()
+        self.alerts.start()
+        self._nightly.start()
         if self._folder:
             jobs.watch(self._folder, self._changed, self._stop)
 
@@ -137,6 +149,13 @@ class Background:
         self.refresher.thread.stop()
         self._flusher.stop()
         self._probe.stop()
+        self._nightly.stop()
+        self.alerts.stop()
+
+    def ended(self) -> None:
+        """Let what was under way come to its end."""
+        self._nightly.ended(BACKUP_END_S)
+        self.alerts.ended(BACKUP_END_S)
 
 
 def build(settings: Settings) -> Parts:
@@ -160,9 +179,11 @@ def build(settings: Settings) -> Parts:
     registry = Registry(settings.workers, settings.timeout_s)
     ctx.details = lambda: {
         "version": __version__, "tools": len(registry.tools()), "read_only": settings.read_only,
-        "index_ready": health.index_ready, "index_age_s": health.index_age_s,
+        "index_ready": health.index_ready, "index_age_s": health.index_age_s, "jobs": report.jobs(health.runs),
         "put_back": background.settler.put_back, "overwritten": background.settler.lost,
+        "alerts": background.alerts.open(),
     }
+    ctx.checks["backup"] = lambda _: report.verdict(health.backups, health.runs)
     toolsets: list[Toolset] = []
     if "memory" in settings.toolsets:
         # Recall answers from what has been read so far and says how much that is.

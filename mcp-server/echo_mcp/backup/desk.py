@@ -19,10 +19,12 @@ from echo_mcp.backup.source import Source
 from echo_mcp.backup.watch import Stopped, Watch
 from echo_mcp.runs import Runs
 
-BACKUP, DRILL = "backup", "drill"
-"""Names of the two jobs."""
+BACKUP, DRILL, VERIFY = "backup", "drill", "backup-check"
+"""Names of the jobs."""
 OK, UNCHANGED, PARTIAL, FAILED, STOPPED = "ok", "unchanged", "partial", "failed", "stopped"
 GOOD = (OK, UNCHANGED)
+MOST_SHOWN = 5
+"""Most unreadable files that a run's row names."""
 _CHECKED = "backup-checked:"
 
 
@@ -58,7 +60,8 @@ class Desk:
             made = make(self._source(), self.shelf, self._clock, self._keep, self.damaged(), watch)
             run.result = PARTIAL if made.summary.partial else UNCHANGED if made.unchanged else OK
             run.detail = {"name": made.name, "files": made.summary.files, "bytes": made.summary.bytes,
-                          "size": made.size, "before": made.before, "unreadable": made.summary.unreadable_total}
+                          "size": made.size, "before": made.before, "unreadable": made.summary.unreadable_total,
+                          "named": [row["path"] for row in made.summary.unreadable[:MOST_SHOWN]]}
             if run.result == OK:
                 self._note(made.name, True)
             self._forget_gone()
@@ -87,6 +90,30 @@ class Desk:
             raise
         self._note(name, True)
 
+    def check_oldest(self, most_bytes: int, watch: Watch) -> tuple[int, int]:
+        """Verify the backups that were not checked for longest, about `most_bytes` of them but at least one.
+
+        Returns how many were checked and how many of those are damaged. Raises Busy, StorageFailed, and Stopped.
+        """
+        verdicts = self.verdicts()
+        never = Verdict(True, "")
+        waiting = sorted(self.shelf.kept()[:-1], key=lambda kept: verdicts.get(kept.name, never).at)
+        if not waiting:
+            return 0, 0
+        with self._run(VERIFY) as run:
+            checked = bad = size = 0
+            for kept in waiting:
+                if checked and size > most_bytes:
+                    break
+                size += os.path.getsize(self.shelf.path(kept.name))
+                checked += 1
+                try:
+                    self.verify(kept.name, watch)
+                except BadBackup:
+                    bad += 1
+            run.result, run.detail = FAILED if bad else OK, {"checked": checked, "damaged": bad}
+        return checked, bad
+
     def open(self, name: str) -> Archive:
         """A backup of the shelf. Raises NotFound, BadBackup."""
         with space.writing():
@@ -111,6 +138,10 @@ class Desk:
         """Names of the backups whose last check failed."""
         kept = {one.name for one in self.shelf.kept()}
         return {name for name, verdict in self.verdicts().items() if not verdict.ok and name in kept}
+
+    def traces(self) -> tuple[int, ...]:
+        """Changes whenever anybody has noted a run or touched the shelf."""
+        return self.runs.trace(), self.shelf.trace()
 
     def listing(self) -> list[dict[str, Any]]:
         """Every backup, newest first: `{"name", "state", "size", "made", "files", "checked"}`."""

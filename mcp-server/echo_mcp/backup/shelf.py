@@ -63,6 +63,13 @@ class Shelf:
         found = (match for match in map(_NAME.fullmatch, names) if match)
         return sorted(Kept(int(match[2]), match[0], match[3] is not None) for match in found)
 
+    def trace(self) -> int:
+        """Changes with every file that comes or goes; 0 while there is no shelf."""
+        try:
+            return os.stat(self.folder).st_mtime_ns
+        except OSError:
+            return 0
+
     def next_name(self, stamp: str, partial: bool) -> str:
         """A name that is newer than all others. stamp: the owner's date and time as `2026-11-30-0330`."""
         kept = self.kept()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
@@ -41,7 +41,8 @@ class OpContext:
     (MCP and REST yes, CLI no). queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when
     there is no queue. flush: replays waiting writes and returns how many arrived. details: more facts for
     `echo_health`. waiting: the queue itself; state_dir: the folder for state. refresh: how `fresh` is done; None
-    walks the vault (the server keeps it warm). reach: whether the vault answers.
+    walks the vault (the server keeps it warm). reach: whether the vault answers. checks: further rows of `echo_health`:
+    name -> (whether all is well, one line).
     """
 
     vault: Vault
@@ -65,6 +66,7 @@ class OpContext:
     waiting: Optional[WriteQueue] = None
     state_dir: str = ""
     reach: Reach = field(default_factory=Reach)
+    checks: Dict[str, Callable[["OpContext"], Tuple[bool, str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.linker = LinkerCache(self.catalog)

@@ -29,7 +29,7 @@ def health_op(deep: bool = False, *, ctx: OpContext) -> Envelope:
     `checks: [{name, ok, detail}]`, `healthy` (all checks are well), `violations: [{check, path, detail}]`, which
     only `deep` fills, with `counts` by check; more than 100 are cut, with `truncated` and `violations_total`.
     """
-    checks = [_row(name, check, ctx) for name, check in CHECKS.items()]
+    checks = [_row(name, check, ctx) for name, check in {**CHECKS, **ctx.checks}.items()]
     answer = ok(healthy=True, checks=checks, violations=[])
     if deep:
         row, found = _deep(ctx)
