@@ -68,6 +68,8 @@ def test_a_refusal_outside_mcp_is_the_envelope_of_every_failure(
     assert data["hint"]
     assert b"evil" not in whole
     assert TOKEN.encode() not in whole
+    if code == "not-found" and b"/api/tools/" not in request_:
+        assert "/mcp" in data["hint"], "a connector with a wrong address learns the right one"
     if status in (413, 431):
         assert data["limit"] > 0
     if status == 405:
