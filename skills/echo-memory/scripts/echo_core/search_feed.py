@@ -5,6 +5,7 @@ The server listens from the start; the command line reads the notes only when a 
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set
 
 from echo_core.catalog import Catalog, Changes
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 8
 """Changes of up to so many notes are indexed by whoever announces them or asks."""
+RETRY_S = 60.0
+"""Seconds until a note that could not be read is tried again: a sync program may have taken thousands off the disk."""
 PENDING_CHARS = 32 * 1024 * 1024
 """Characters of text that may wait to be indexed; what is beyond is read again."""
 COMMIT_NOTES = 500
@@ -44,7 +47,7 @@ class SearchFeed:
         self._reading = threading.Lock()
         self._todo: Optional[Set[str]] = None
         self._missed: Set[str] = set()
-        self._missed_at = -1
+        self._missed_at = 0.0
         self._pending: Dict[str, str] = {}
         self._pending_chars = 0
         self._listening = False
@@ -135,7 +138,7 @@ class SearchFeed:
         with self._lock:
             if self._todo is None:
                 return AT_ONCE + 1
-            if self._missed and self._missed_at != self._catalog.generation:
+            if self._missed and time.monotonic() - self._missed_at >= RETRY_S:
                 self._todo |= self._missed
                 self._missed = set()
             return len(self._todo)
@@ -215,8 +218,9 @@ class SearchFeed:
         with self._lock:
             paths = [path for path in self._catalog.paths() if is_searchable(path)]
             records = [(path, self._catalog.record(path)) for path in paths]
+            # What has no version could not be read by the catalog, which tries it again by itself and announces it.
             todo = {path for path, record in records
-                    if record is not None and not record.version == indexed.get(path) != ""}
+                    if record is not None and record.version not in ("", indexed.get(path))}
             if self._catalog.refreshes():
                 for path in indexed.keys() - set(paths):
                     self.search.delete(path)
@@ -245,7 +249,7 @@ class SearchFeed:
                 except EchoError:  # recall names it
                     self._done(path)
                     self._missed.add(path)
-        self._missed_at = self._catalog.generation
+        self._missed_at = time.monotonic()
 
     def _put_read(self, path: str, data: bytes) -> None:
         """Index what was read, unless the catalog has heard of newer bytes meanwhile: those were announced."""
