@@ -170,7 +170,7 @@ def test_a_file_system_without_kernel_locks_still_takes_writes(vault, monkeypatc
     def refuse(fd):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(host_lock, "_take", refuse)
+    monkeypatch.setattr(host_lock, "lock_now", refuse)
     vault.write("a.md", b"one", None)
     assert vault.describe()["write_lock"] == "between threads only"
 

@@ -9,7 +9,13 @@ from typing import Any
 import echo
 import pytest
 from echo_bootstrap import bootstrap_op
-from echo_queue import Waiting, WriteQueue
+from echo_context import OpContext
+from echo_offline import with_outbox
+from echo_outbox import Outbox
+from echo_outbox_rows import Running, call_of
+from echo_outbox_vault import OutboxVault
+from echo_replay import flush
+from echo_tools import new_op_id
 from opsfixture import INSTANT, ZONE, get, make_ctx, put, snapshot
 
 
@@ -167,12 +173,13 @@ def test_a_replay_cut_off_before_it_was_noted_does_not_double(machine: Machine) 
     machine("append", "list.md", "first")
     machine("capture", "Ada Lovelace", "--kind", "person", "--body", "Writes programs.")
     state = machine.folder / "state/cli"
-    kept = {path.name: path.read_bytes() for path in state.iterdir()}
+    kept = {path.name: path.read_bytes() for path in state.iterdir() if path.is_file()}
     machine.vault_returns()
     machine("flush")
     after = snapshot(machine.folder)
     for path in state.iterdir():
-        path.unlink()
+        if path.is_file():
+            path.unlink()
     for name, data in kept.items():
         (state / name).write_bytes(data)
     answer = machine("flush")
@@ -189,8 +196,9 @@ def test_a_damaged_queue_is_kept_and_reported(machine: Machine) -> None:
     path.write_bytes(b"not a database at all, " * 50)
     answer = machine("append", "list.md", "second")
     assert answer["queued"] is True
-    assert "queue.sqlite3.corrupt-1" in answer["warnings"][0]
-    assert (path.parent / "queue.sqlite3.corrupt-1").read_bytes().startswith(b"not a database")
+    kept, = path.parent.glob("queue.sqlite3.corrupt-*")
+    assert kept.name in answer["warnings"][0]
+    assert kept.read_bytes().startswith(b"not a database")
     assert machine.waiting() == ["waiting"]
     row = next(check for check in machine("doctor")["checks"] if check["name"] == "queue")
     assert (row["ok"], "1 damaged queue file" in row["detail"]) == (False, True)
@@ -201,74 +209,90 @@ def test_a_queue_that_cannot_be_written_refuses_the_write(machine: Machine, monk
     def full(*args: object) -> str:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(WriteQueue, "add", full)
-    answer = machine("append", "list.md", "first", code=69)
+    monkeypatch.setattr(Outbox, "keep", full)
+    answer = machine("append", "list.md", "first", code=74)
     assert "could not be queued" in answer["error"]
 
 
 def test_two_vaults_never_get_each_others_writes(machine: Machine, tmp_path: Path) -> None:
     """Also when both share one state folder."""
     machine("append", "list.md", "first")
-    other = WriteQueue(str(tmp_path / "state"), "/another/vault")
+    other = Outbox(str(tmp_path / "state"), "/another/vault")
     assert other.rows() == []
-    assert other.replay(lambda write: pytest.fail(f"replayed {write.tool}")).left == 0
+    assert (other.page(0), other.adopt()) == ([], 0)
 
 
-def test_an_interrupted_replay_keeps_the_write(tmp_path: Path) -> None:
-    """An exception in the middle rolls the removal back."""
-    queue = WriteQueue(str(tmp_path), "v")
-    queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
+def waiting_line(outbox: Outbox, line: str, path: str = "list.md") -> str:
+    """Keep an append that waits; returns its op id."""
+    values = {"path": path, "line": line}
+    return outbox.keep(Running(new_op_id(), "echo_append_note", values, INSTANT, call_of("echo_append_note", values)))
 
-    def dies(write: Waiting) -> dict[str, Any]:
+
+def outbox_ctx(folder: Path, **options: Any) -> OpContext:
+    """A context over `folder/vault` with an outbox in `folder/state`."""
+    outbox = Outbox(str(folder / "state"), "v")
+    ctx = make_ctx(folder, wrap=lambda vault: OutboxVault(vault, outbox), **options)
+    return with_outbox(ctx, outbox, str(folder / "state"))
+
+
+def test_an_interrupted_replay_keeps_the_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever breaks a replay off, the write still waits."""
+    ctx = outbox_ctx(tmp_path)
+    assert ctx.outbox is not None
+    op_id = waiting_line(ctx.outbox, "x")
+
+    def dies(*args: object) -> dict[str, Any]:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr("echo_tools.carry_out", dies)
     with pytest.raises(KeyboardInterrupt):
-        queue.replay(dies)
-    assert [row.tool for row in queue.rows()] == ["echo_append_note"]
+        flush(ctx)
+    ctx.outbox.close()
+    again = Outbox(str(tmp_path / "state"), "v")
+    assert again.waits()
+    assert [row.op_id for row in again.page(0)] == [op_id]
 
 
-def test_a_second_process_leaves_a_running_replay_alone(tmp_path: Path) -> None:
+def test_a_second_process_leaves_a_running_replay_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one replays, the other does nothing instead of writing twice."""
-    queue = WriteQueue(str(tmp_path), "v")
-    queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
+    ctx = outbox_ctx(tmp_path)
+    assert ctx.outbox is not None
+    op_id = waiting_line(ctx.outbox, "x")
     calls: list[str] = []
 
-    def call(write: Waiting) -> dict[str, Any]:
-        calls.append(write.op_id)
-        assert WriteQueue(str(tmp_path), "v").replay(call).arrived == []
+    def call(tool: object, values: object, warnings: object, ctx: object, op_id: str) -> dict[str, Any]:
+        calls.append(op_id)
+        assert flush(outbox_ctx(tmp_path)) == ([], [], 0)
         return {"ok": True}
 
-    assert len(queue.replay(call).arrived) == 1
-    assert len(calls) == 1
+    monkeypatch.setattr("echo_tools.carry_out", call)
+    assert flush(ctx).arrived == [op_id]
+    assert calls == [op_id]
 
 
 @pytest.mark.parametrize("envelope", [
     {"ok": False, "code": "vault-unreachable", "error": "gone"},
     {"ok": False, "action": "lock-held", "hint": "wait"},
 ])
-def test_what_passes_by_itself_is_not_parked(envelope: dict[str, Any], tmp_path: Path) -> None:
+def test_what_passes_by_itself_is_not_parked(
+    envelope: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A vault that goes again, or a held lock: the write waits, and so do those behind it."""
-    queue = WriteQueue(str(tmp_path), "v")
+    ctx = outbox_ctx(tmp_path)
+    assert ctx.outbox is not None
     for line in "ab":
-        queue.add("echo_append_note", {"path": "a.md", "line": line}, INSTANT)
+        waiting_line(ctx.outbox, line)
     calls: list[str] = []
 
-    def call(write: Waiting) -> dict[str, Any]:
-        calls.append(write.op_id)
+    def call(tool: object, values: object, warnings: object, ctx: object, op_id: str) -> dict[str, Any]:
+        calls.append(op_id)
+        (tmp_path / "vault").rename(tmp_path / "away")
         return envelope
 
-    assert queue.replay(call).left == 2
+    monkeypatch.setattr("echo_tools.carry_out", call)
+    assert flush(ctx).left == 2
     assert len(calls) == 1
-    assert queue.counts() == {"depth": 2, "parked": 0, "conflicts": 0, "damaged": 0}
-
-
-def test_a_write_is_not_parked_when_the_vault_returns_right_behind_its_failure(tmp_path: Path) -> None:
-    """The vault that answers now is no proof that it answered the write."""
-    queue = WriteQueue(str(tmp_path), "v")
-    queue.add("echo_append_note", {"path": "a.md", "line": "x"}, INSTANT)
-    answers = iter([{"ok": False, "code": "vault-unreachable", "error": "gone"}, {"ok": True}])
-    done = queue.replay(lambda write: next(answers), lambda: True)
-    assert (len(done.arrived), done.parked, done.left) == (1, [], 0)
+    assert ctx.outbox.counts() == {"depth": 2, "parked": 0, "conflicts": 0, "damaged": 0}
 
 
 def test_the_queue_is_private_to_its_owner(machine: Machine) -> None:

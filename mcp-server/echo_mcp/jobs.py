@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
 
-import echo_offline
+import echo_replay
 import watchfiles
 from echo_context import OpContext
 from echo_core.errors import EchoError, VaultAuth, VaultUnreachable
@@ -190,17 +191,18 @@ def flusher(ctx: OpContext, health: Health) -> Repeated:
     """The daemon that replays waiting writes, once each FLUSH_S and when the vault has just answered."""
 
     def once() -> None:
-        queue = ctx.waiting
-        if queue is None:
+        outbox = ctx.outbox
+        if outbox is None:
             return
-        if queue.depth()[0]:  # asks the file: `echo-mcp queue --retry` is another process
-            try:
-                done = echo_offline.flush(ctx)
-            except EchoError as failure:
-                logs.event("flush-failed", logging.WARNING, code=failure.code)
-            else:
+        try:
+            done = echo_replay.flush(ctx)  # asks the file: `echo-mcp queue retry` is another process
+        except (EchoError, OSError, sqlite3.Error) as failure:
+            logs.event("flush-failed", logging.WARNING, exception=type(failure).__name__)
+        else:
+            if done.arrived or done.parked:
                 logs.event("flushed", arrived=len(done.arrived), parked=len(done.parked), left=done.left)
-        health.queued(*queue.depth())
+        depth = outbox.depth()
+        health.queued(depth.waiting, depth.parked, depth.oldest_s)
 
     return Repeated("flush", once, FLUSH_S)
 

@@ -15,9 +15,12 @@ from echo_config import build_context
 from echo_context import OpContext
 from echo_core.errors import EchoError, VaultUnreachable
 from echo_core.lint import lint
-from echo_offline import queue_op, with_queue
+from echo_core.vault.base import Vault
+from echo_offline import with_outbox
+from echo_outbox import Outbox
+from echo_outbox_vault import OutboxVault
 from echo_place import Place
-from echo_queue import WriteQueue
+from echo_replay import queue_op
 
 from echo_mcp import __version__, follow, http, jobs, logs
 from echo_mcp.alerts import Alerts
@@ -80,7 +83,7 @@ class Parts:
         self.background.ended()
         if done:
             self._remember()
-            self.ctx.history.close()
+            self.ctx.close()
         logs.event("stopped", drained=done)
 
     def _remember(self) -> None:
@@ -127,7 +130,7 @@ class Background:
 
     def _vault_answers(self) -> None:
         self.refresher.retry()
-        if self._ctx.waiting is not None and self._ctx.waiting.waits():
+        if self._ctx.outbox is not None and self._ctx.outbox.waits():
             self._flusher.wake()
 
     def look_at_queue(self) -> None:
@@ -161,18 +164,22 @@ class Background:
 def build(settings: Settings) -> Parts:
     """A server that is ready to serve. The state folder exists; the vault is not touched."""
     watch = Watch()
+    outbox = Outbox(settings.state_dir, settings.place.name, "server")
+
+    def wrapped(vault: Vault) -> Vault:
+        return OutboxVault(vault if settings.place.folder else SettledVault(vault, watch), outbox)
+
     ctx = build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
-        wrap=lambda vault: vault if settings.place.folder else SettledVault(vault, watch),
+        wrap=wrapped,
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
         facts_cache=_facts_cache(settings), backend=_patient(settings).open(),
         trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
     )
-    queue_of_writes = WriteQueue(settings.state_dir, settings.place.name, "server")
-    with_queue(ctx, queue_of_writes, settings.state_dir)
+    with_outbox(ctx, outbox, settings.state_dir)
     health = Health(ctx.reach)
     background = Background(ctx, settings, health, watch)
-    queue_of_writes.on_add = background.look_at_queue
+    outbox.on_wait = background.look_at_queue
     ctx.feed.behind = background.refresher.thread.wake
     # Calls wait for the first reading, a little shorter than a call may take; later the threads above keep it fresh.
     ctx.refresh = lambda: background.refresher.wait(VAULT_SHARE * settings.timeout_s)
@@ -187,7 +194,7 @@ def build(settings: Settings) -> Parts:
     toolsets: list[Toolset] = []
     if "memory" in settings.toolsets:
         # Recall answers from what has been read so far and says how much that is.
-        eager = dataclasses.replace(ctx, refresh=lambda: background.refresher.wait(0))
+        eager = ctx.varied(refresh=lambda: background.refresher.wait(0))
         toolsets.append(MemoryToolset(ctx, eager, settings.core_only, settings.read_only))
     for toolset in toolsets:
         toolset.register_tools(registry)
@@ -247,11 +254,11 @@ def _with_token(settings: Settings) -> Settings:
 def queue(settings: Settings, retry: str, drop: str) -> dict[str, Any]:
     """The server's waiting writes as an envelope. Raises NotFound for an id that is not there."""
     ctx = build_context("", settings.clock, settings.state_dir, backend=settings.place.open())
-    with_queue(ctx, WriteQueue(settings.state_dir, settings.place.name, "server"), settings.state_dir)
+    with_outbox(ctx, Outbox(settings.state_dir, settings.place.name, "server"), settings.state_dir)
     try:
         return queue_op(retry, drop, ctx=ctx)
     finally:
-        ctx.history.close()
+        ctx.close()
 
 
 def _refresh(ctx: OpContext) -> bool:

@@ -155,7 +155,10 @@ def _called(call: Call, environ: Optional[Mapping[str, str]]) -> Dict[str, Any]:
     if call.tool.name == "bootstrap":
         echo_config.make_vault_folder(settings.place.folder)
     ctx = echo_offline.open_cli(settings)
-    envelope = echo_offline.run(call.tool, call.arguments, ctx)
+    try:
+        envelope = echo_offline.run(call.tool, call.arguments, ctx)
+    finally:
+        ctx.close()
     if call.tool.name == "echo_load" and envelope.get("ok"):
         try:
             echo_check.record_load(settings.state_dir, ctx.clock)

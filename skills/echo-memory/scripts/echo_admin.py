@@ -14,8 +14,8 @@ from echo_doctor import doctor_op
 from echo_locking import lock_op, unlock_op
 from echo_maintenance import decay_op, lint_op, reindex_op, sweep_op
 from echo_migrate import migrate_op
-from echo_offline import flush_op, queue_op
 from echo_raw import bump_op, delete_op, fm_op, ls_op, map_op, post_op, put_op, search_op
+from echo_replay import flush_op, queue_op
 from echo_tools import Tool
 
 _PATH = Param("path", help="Vault path, slug, or exact title.", required=True, form="note")

@@ -81,6 +81,12 @@ def validate(params: Sequence[Param], arguments: Mapping[str, Any], at: str = ""
     return values, warnings
 
 
+def given(params: Sequence[Param], values: Mapping[str, Any]) -> Dict[str, Any]:
+    """The checked values that say more than a parameter's default, fit to be checked again."""
+    return {param.name: values[param.name] for param in params
+            if param.type == "any" or values[param.name] not in (_absent(param), None)}
+
+
 def input_schema(params: Sequence[Param]) -> Dict[str, Any]:
     """The JSON Schema of a tool's arguments: flat, no `$defs`, unknown names forbidden."""
     schema: Dict[str, Any] = {

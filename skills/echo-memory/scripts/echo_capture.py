@@ -115,7 +115,7 @@ def look_for_duplicates(wanted: Capture, ctx: OpContext) -> Gate:
     for found, why in _same_bodies(wanted, ctx):
         if found.path not in gate:
             near.setdefault(found.path, _row(found, why, ctx))
-    same = next((path for path in sorted(gate) if _says_it_all(path, wanted, ctx)), "")
+    same = next((path for path in sorted(gate) if says_it_all(path, wanted, ctx)), "")
     return Gate(same, [gate[path] for path in sorted(gate)][:10], [near[path] for path in sorted(near)][:10])
 
 
@@ -169,7 +169,7 @@ def _text(path: str, ctx: OpContext) -> Optional[str]:
         return None
 
 
-def _says_it_all(path: str, wanted: Capture, ctx: OpContext) -> bool:
+def says_it_all(path: str, wanted: Capture, ctx: OpContext) -> bool:
     """Whether the note at `path` already holds everything of `wanted`: then a repeat changes nothing."""
     text = _text(path, ctx)
     if text is None:

@@ -80,12 +80,15 @@ def open_context(environ: Optional[Mapping[str, str]] = None) -> OpContext:
     return context_of(read_settings(environ))
 
 
-def context_of(settings: CliSettings) -> OpContext:
-    """The context that goes with settings; facts of the notes are cached between calls in the state folder."""
+def context_of(settings: CliSettings, wrap: Callable[[Vault], Vault] = lambda vault: vault) -> OpContext:
+    """The context that goes with settings; facts of the notes are cached between calls in the state folder.
+
+    wrap: as in `build_context`.
+    """
     cache = os.path.join(settings.state_dir, f"catalog-{settings.place.identity}.sqlite3")
     return build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
-        allow_secrets=settings.allow_secrets, facts_cache=cache, backend=settings.place.open(),
+        allow_secrets=settings.allow_secrets, facts_cache=cache, backend=settings.place.open(), wrap=wrap,
         trust_s=0.0 if settings.place.folder else TRUST_S,
     )
 

@@ -6,7 +6,7 @@ The server builds one context with warm parts (`echo_mcp.wiring`), the CLI build
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from echo_core.catalog import Catalog
@@ -21,7 +21,9 @@ from echo_core.search_feed import SearchFeed
 from echo_core.text import shorten
 from echo_core.vault.base import Vault
 from echo_core.vault.reach import Reach
-from echo_queue import WriteQueue
+from echo_outbox import Outbox
+from echo_outbox_rows import Running
+from echo_resume import Resumed
 
 
 def say_on_stderr(message: str) -> None:
@@ -40,9 +42,10 @@ class OpContext:
     sets it (`ECHO_ALLOW_SECRETS`). token_required: whether `apply` of triage and reflect needs the preview's token
     (MCP and REST yes, CLI no). queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when
     there is no queue. flush: replays waiting writes and returns how many arrived. details: more facts for
-    `echo_health`. waiting: the queue itself; state_dir: the folder for state. refresh: how `fresh` is done; None
-    walks the vault (the server keeps it warm). reach: whether the vault answers. checks: further rows of `echo_health`:
-    name -> (whether all is well, one line).
+    `echo_health`. outbox: keeps every write; None when nobody replays. state_dir: the folder for state. refresh: how
+    `fresh` is done; None walks the vault (the server keeps it warm). reach: whether the vault answers. checks: further
+    rows of `echo_health`: name -> (whether all is well, one line). running: the write this context is for. resumed:
+    what an earlier run of it left, None when this is the first.
     """
 
     vault: Vault
@@ -63,13 +66,32 @@ class OpContext:
     flush: Optional[Callable[[], int]] = None
     details: Optional[Callable[[], Dict[str, Any]]] = None
     refresh: Optional[Callable[[], None]] = None
-    waiting: Optional[WriteQueue] = None
+    outbox: Optional[Outbox] = None
     state_dir: str = ""
     reach: Reach = field(default_factory=Reach)
     checks: Dict[str, Callable[["OpContext"], Tuple[bool, str]]] = field(default_factory=dict)
+    running: Optional[Running] = None
+    resumed: Optional[Resumed] = None
 
     def __post_init__(self) -> None:
         self.linker = LinkerCache(self.catalog)
+
+    def varied(self, **changes: Any) -> OpContext:
+        """The context with other values for some fields, sharing everything else."""
+        other = replace(self, **changes)
+        other.linker = self.linker
+        return other
+
+    def close(self) -> None:
+        """Let go of the files in the state folder; the next call opens them again."""
+        self.history.close()
+        if self.outbox is not None:
+            self.outbox.close()
+
+    def remember(self, **plan: Any) -> None:
+        """Note JSON values that the op needs when it is taken up again after a crash."""
+        if self.running is not None and self.outbox is not None:
+            self.outbox.remember(self.running, plan)
 
     def fresh(self) -> None:
         """Bring catalog, names and search up to what the vault holds now; raises what the vault raises."""

@@ -12,7 +12,7 @@ import json
 from typing import Any, Callable, Iterator, List, Optional, Set
 
 from echo_context import Envelope, OpContext, ok, preview
-from echo_core.errors import InvalidPath, InvalidTarget, MalformedNote, NotFound
+from echo_core.errors import Conflict, InvalidPath, InvalidTarget, MalformedNote, NotFound
 from echo_core.index import EntityIndex, Entry
 from echo_core.kinds import DAY_NOTES, is_entity, kind_of
 from echo_core.locks import LockHeld
@@ -20,37 +20,66 @@ from echo_core.markdown import append_text, find_heading, has_line, insert_headi
 from echo_core.note import facts, new_note
 from echo_core.notebytes import decode, displayable, encode
 from echo_core.paths import parent, unportable
-from echo_core.vault.base import Edited, edit
+from echo_core.vault.base import Edited, edit, version_of
 
 AGENT_LOG = "Agent Log"
 INBOX = "inbox/captures/inbox.md"
 
 
 def edit_note(
-    ctx: OpContext, path: str, surgery: Callable[[Optional[str]], str], if_match: str = ""
+    ctx: OpContext, path: str, surgery: Callable[[Optional[str]], str], if_match: str = "", repeatable: bool = True
 ) -> Edited:
     """Edit one note as text, byte-exact outside the edit, and tell the catalog.
 
     surgery: gets the note's text (None when there is no note), returns the new text or raises to refuse.
-    Raises what `echo_core.vault.base.edit` and the surgery raise.
+    Raises what `edit_bytes` and the surgery raise.
     """
     def on_bytes(before: Optional[bytes]) -> bytes:
         with about(path):
             return encode(surgery(None if before is None else decode(before)[0]))
 
-    return edit_bytes(ctx, path, on_bytes, if_match)
+    return edit_bytes(ctx, path, on_bytes, if_match, repeatable)
 
 
 def edit_bytes(
-    ctx: OpContext, path: str, surgery: Callable[[Optional[bytes]], bytes], if_match: str = ""
+    ctx: OpContext, path: str, surgery: Callable[[Optional[bytes]], bytes], if_match: str = "",
+    repeatable: bool = True,
 ) -> Edited:
-    """Like `edit_note`, on bytes."""
+    """Like `edit_note`, on bytes; an edit that an earlier run of the op has made is not made again.
+
+    if_match: a version the file must have. repeatable: False when the edit, made again on what somebody else wrote
+    meanwhile, could undo that. Raises what `echo_core.vault.base.edit` raises.
+    """
     # The catalog hears of it before anybody can write again, so it never takes an older text for the newest.
     with ctx.vault.exclusive(path):
+        resumed = ctx.resumed if ctx.resumed is not None and ctx.resumed.wrote(path) else None
+        made = resumed.edited(path, surgery, read_bytes(ctx, path), repeatable) if resumed else None
+        if made is not None:
+            return made
         edited = edit(ctx.vault, path, surgery, if_match)
         if edited.changed:
             ctx.catalog.touch(path, edited.after)
-    return edited
+    # What the earlier run left counts as changed now: the steps after it are due.
+    return Edited(None, edited.after) if resumed and not edited.changed else edited
+
+
+def move_file(ctx: OpContext, source: str, target: str) -> None:
+    """Move a file and tell the catalog; what an earlier run of the op did of it is not done again.
+
+    Raises Conflict when the target is taken, NotFound when the source is not there, and vault errors.
+    """
+    with ctx.vault.exclusive(source, target):
+        here = read_bytes(ctx, source) if ctx.resumed else None
+        there = read_bytes(ctx, target) if ctx.resumed else None
+        if there is None:
+            ctx.vault.move(source, target)
+        elif here == there:
+            ctx.vault.delete(source, here)  # cut off between the copy and the deletion
+        elif here is not None:
+            raise Conflict(f"both {source} and {target} are there", hint="Look at both, then retry or drop the write.",
+                           path=target, version=version_of(there))
+        ctx.catalog.forget(source)
+        ctx.catalog.touch(target, ctx.vault.read(target))
 
 
 @contextlib.contextmanager
@@ -92,8 +121,14 @@ def refuse_unportable(path: str, field: str, ctx: OpContext) -> None:
 
 def read_text(ctx: OpContext, path: str) -> Optional[str]:
     """The note's text, or None when there is no note."""
+    data = read_bytes(ctx, path)
+    return None if data is None else decode(data)[0]
+
+
+def read_bytes(ctx: OpContext, path: str) -> Optional[bytes]:
+    """The file's bytes, or None when there is none."""
     try:
-        return decode(ctx.vault.read(path))[0]
+        return ctx.vault.read(path)
     except NotFound:
         return None
 
@@ -174,6 +209,8 @@ def index_notes(ctx: OpContext, paths: List[str], gone: Optional[List[str]] = No
         ctx.index.update(change)
     except LockHeld as held:
         pending.update(own)
+        if ctx.running is not None:
+            ctx.running.late = True
         return [f"the index is locked by {held.holder} until {held.expires}; its entry follows with the next write"]
     pending.difference_update(entered)
     return []

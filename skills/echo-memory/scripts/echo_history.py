@@ -8,8 +8,8 @@ from echo_core.errors import NotFound
 from echo_core.kinds import TRASH, is_entity
 from echo_core.notebytes import decode
 from echo_core.paths import check_path
-from echo_core.vault.base import edit, version_of
-from echo_edits import diff_of, index_notes
+from echo_core.vault.base import version_of
+from echo_edits import diff_of, edit_bytes, index_notes, move_file, read_bytes
 from echo_notes import resolve_note
 
 DIFF_CHARS = 8000
@@ -35,8 +35,8 @@ def restore_note_op(path: str, version_id: str, confirm: bool = False, *, ctx: O
     """
     found = _with_history(path, ctx)
     wanted = ctx.history.content(found, version_id)
-    current = _current(found, ctx)
-    if wanted == current:
+    current = read_bytes(ctx, found)
+    if wanted == current and not (ctx.resumed and ctx.resumed.wrote(found)):
         return ok("unchanged", path=found, version=version_of(current) if current is not None else None)
     if not confirm:
         return preview("trash" if wanted is None else "restore", path=found,
@@ -44,8 +44,8 @@ def restore_note_op(path: str, version_id: str, confirm: bool = False, *, ctx: O
                        **bounded("diff", _diff(found, current, wanted), DIFF_CHARS))
     if wanted is None:
         return _trash(found, ctx)
-    edited = edit(ctx.vault, found, lambda _before: wanted)
-    ctx.catalog.touch(found, edited.after)
+    if_match = "" if current is None or ctx.resumed else version_of(current)
+    edited = edit_bytes(ctx, found, lambda _before: wanted, if_match, repeatable=False)
     warnings = index_notes(ctx, [found]) if is_entity(found) else []
     return ok("restored", path=found, version=version_of(edited.after), warnings=warnings)
 
@@ -63,22 +63,15 @@ def _with_history(ref: str, ctx: OpContext) -> str:
         raise
 
 
-def _current(path: str, ctx: OpContext) -> Optional[bytes]:
-    try:
-        return ctx.vault.read(path)
-    except NotFound:
-        return None
-
-
 def _diff(path: str, current: Optional[bytes], wanted: Optional[bytes]) -> str:
     before = None if current is None else decode(current)[0]
     return diff_of(path, before, "" if wanted is None else decode(wanted)[0])
 
 
 def _trash(path: str, ctx: OpContext) -> Envelope:
-    target = _free_trash_path(path, ctx)
-    ctx.vault.move(path, target)
-    ctx.catalog.forget(path)
+    target = str(ctx.resumed.plan["moved_to"]) if ctx.resumed else _free_trash_path(path, ctx)
+    ctx.remember(moved_to=target)
+    move_file(ctx, path, target)
     warnings = index_notes(ctx, [], gone=[path])
     return ok("trashed", path=path, moved_to=target, warnings=warnings)
 
@@ -86,7 +79,7 @@ def _trash(path: str, ctx: OpContext) -> Envelope:
 def _free_trash_path(path: str, ctx: OpContext) -> str:
     stem = f"{TRASH}{ctx.clock.file_stamp()}-{path.rpartition('/')[2][:-3]}"
     candidates: Tuple[str, ...] = (f"{stem}.md",) + tuple(f"{stem}-{n}.md" for n in range(2, 100))
-    return next(candidate for candidate in candidates if _current(candidate, ctx) is None)
+    return next(candidate for candidate in candidates if read_bytes(ctx, candidate) is None)
 
 
 def _shown(version: object) -> "dict[str, object]":

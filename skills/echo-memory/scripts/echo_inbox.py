@@ -83,6 +83,11 @@ def shown(item: Item, today: date) -> Dict[str, Any]:
     }
 
 
+def item_of(line: str, nth: int) -> Item:
+    """The item that a line of the inbox is, as the nth of its exact repeats; its place is not known."""
+    return items_of(line)[0]._replace(nth=nth)
+
+
 def find_item(items: Sequence[Item], ref: str) -> Item:
     """The item that `ref` names: its id, its text, its text with tags, or its whole line.
 

@@ -72,7 +72,7 @@ def patch_op(
         old = decode(before)[0]
         with about(found):
             return tried("patch", found, old, surgery(old), version=version_of(before), warnings=warnings)
-    edited = edit_note(ctx, found, surgery, if_match)
+    edited = edit_note(ctx, found, surgery, if_match, repeatable=operation != "replace")
     old, new = decode(edited.before or b"")[0], decode(edited.after)[0]
     if edited.changed and is_entity(found) and _names_changed(found, old, new):
         warnings += index_notes(ctx, [found])

@@ -1,17 +1,23 @@
-"""How a call runs that may have to wait: earlier writes first, then the call; what the vault cannot take is queued."""
+"""How a call runs: earlier writes first, then the call; what the vault cannot take now is kept and follows (spec 6.2).
+
+A write is in the outbox from before its first change of the vault until its last. One that refuses, meets a gate or
+changes nothing leaves nothing there. One that breaks off half-way stays there, and its rest is replayed.
+"""
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, Mapping
+from typing import Any, Callable, Dict, Iterator, List, Mapping
 
 import echo_tools
-from echo_arguments import validate
+from echo_arguments import given, validate
 from echo_config import CliSettings, context_of
 from echo_context import Envelope, OpContext, ok
-from echo_core.errors import EchoError, InvalidArgument, VaultUnreachable
+from echo_core.errors import EchoError, InternalError, NotKept, VaultUnreachable
 from echo_core.guards import refuse_secrets
-from echo_queue import Flushed, Waiting, WriteQueue, summary_of
+from echo_outbox import Outbox
+from echo_outbox_rows import Running, call_of
+from echo_outbox_vault import OutboxVault
+from echo_replay import INLINE_S, flush, reason_of
 from echo_tools import Tool
 
 
@@ -19,110 +25,180 @@ def _applies(values: Mapping[str, Any]) -> bool:
     return bool(values.get("apply"))
 
 
+def _confirms(values: Mapping[str, Any]) -> bool:
+    return bool(values.get("confirm"))
+
+
 def _writes(values: Mapping[str, Any]) -> bool:
     return not values.get("dry_run")
 
 
-QUEUED: Dict[str, Callable[[Mapping[str, Any]], bool]] = {
+WRITES: Dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "echo_capture": _writes,
     "echo_append_note": _writes,
     "echo_patch_note": _writes,
     "echo_link": _writes,
     "echo_set_scope": _writes,
+    "echo_move_note": _confirms,
+    "echo_restore_note": _confirms,
     "echo_log_session": _applies,
     "echo_reflect": _applies,
     "echo_triage_inbox": _applies,
 }
-"""Tools whose writes may wait, and when a call of them is a write. Moves and restores are decided on what the
-vault holds now, so they do not wait."""
+"""Tools that write, and when a call of them is a write."""
 
-
+AT_ONCE = frozenset({"echo_move_note", "echo_restore_note"})
+"""Writes that are decided on what the vault holds now, so they do not wait; once begun they are carried to the end."""
 QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
-"""Tools that deal with the queue themselves."""
+"""Tools that deal with the outbox themselves."""
 FULL = "disk-full"
 """The reason of a failed write that waiting does not cure; the caller has to know at once."""
+FOLLOWS = "The vault is not reachable now; the write follows as soon as it is."
 
 
-def with_queue(ctx: OpContext, queue: WriteQueue, state_dir: str) -> OpContext:
-    """`ctx` with a queue: counts for `load` and `doctor`, and a flush that replays it."""
-    ctx.waiting, ctx.queue, ctx.state_dir = queue, queue.counts, state_dir
-    ctx.flush = lambda: len(flush(ctx).arrived)
+def with_outbox(ctx: OpContext, outbox: Outbox, state_dir: str) -> OpContext:
+    """`ctx` with an outbox: counts for `load` and `doctor`, and a flush that replays it.
+
+    The vault of `ctx` has to be an `OutboxVault` on the same outbox.
+    """
+    ctx.outbox, ctx.queue, ctx.state_dir = outbox, outbox.counts, state_dir
+    ctx.flush = lambda: len(flush(ctx, INLINE_S).arrived)
     return ctx
 
 
 def open_cli(settings: CliSettings) -> OpContext:
-    """The context of a CLI call, with the queue of this machine."""
-    return with_queue(context_of(settings), WriteQueue(settings.state_dir, settings.root), settings.state_dir)
+    """The context of a CLI call, with the outbox of this machine."""
+    outbox = Outbox(settings.state_dir, settings.root)
+    ctx = context_of(settings, wrap=lambda vault: OutboxVault(vault, outbox))
+    return with_outbox(ctx, outbox, settings.state_dir)
 
 
 def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
-    """Run one call: flush what waits, then answer; queue the call when it is a write and the vault is away.
+    """Run one call: flush what waits, then answer; keep the call when it is a write and the vault is away.
 
     While earlier writes still wait, a new one waits behind them, so that all arrive in the order they were made.
     """
-    queue = ctx.waiting
-    if queue is None or tool.name in QUEUE_TOOLS:
+    outbox = ctx.outbox
+    if outbox is None or tool.name in QUEUE_TOOLS:
         return echo_tools.run(tool, arguments, ctx)
+    known = len(outbox.damaged())
     try:
-        behind, trouble = _still_waiting(queue, ctx), ""
+        behind, trouble = _still_waiting(outbox, ctx), ""
     except (EchoError, OSError, sqlite3.Error) as failure:
         behind, trouble = False, f"writes that waited cannot be read: {failure}"
         ctx.notify(trouble)
-    envelope = _run(tool, arguments, behind, ctx)
+    if tool.name in WRITES:
+        envelope = _write(tool, arguments, behind, outbox, ctx)
+    else:
+        envelope = echo_tools.run(tool, arguments, ctx)
+    trouble = trouble or _set_aside(outbox.damaged()[known:])
     if trouble:
         envelope["warnings"] = [*envelope.get("warnings", []), trouble]
     return envelope
 
 
-def _run(tool: Tool, arguments: Mapping[str, Any], behind: bool, ctx: OpContext) -> Envelope:
-    if behind and tool.name in QUEUED:
-        return _queued_or(tool, arguments, VaultUnreachable(
-            "earlier writes still wait for the vault", hint="Look again when they have arrived; see echo_health."), ctx)
-    envelope = echo_tools.run(tool, arguments, ctx)
-    if envelope.get("code") != VaultUnreachable.code or envelope.get("reason") == FULL or tool.name not in QUEUED:
-        return envelope
-    return _queued_or(tool, arguments, _failure(envelope), ctx)
+def _set_aside(names: List[str]) -> str:
+    return f"the outbox could not be read; it was kept as {', '.join(names)} and may hold writes" if names else ""
 
 
-def _still_waiting(queue: WriteQueue, ctx: OpContext) -> bool:
-    """Whether earlier writes wait even after a try to replay them. Raises InternalError for a damaged queue."""
-    if queue.waits():
+def _still_waiting(outbox: Outbox, ctx: OpContext) -> bool:
+    """Whether earlier writes wait even after a try to replay them."""
+    if outbox.owes():
         _flush_quietly(ctx)
-    return queue.waits()
+    return outbox.waits()
 
 
-def _failure(envelope: Envelope) -> VaultUnreachable:
-    extra = {key: value for key, value in envelope.items() if key not in ("ok", "code", "error", "hint")}
-    return VaultUnreachable(str(envelope["error"]), hint=str(envelope.get("hint", "")), **extra)
+def _flush_quietly(ctx: OpContext) -> None:
+    """Replay before another call; what goes wrong is said, and does not stop that call."""
+    try:
+        done = flush(ctx, INLINE_S)
+    except (EchoError, OSError, sqlite3.Error) as failure:
+        ctx.notify(f"waiting writes could not be replayed: {failure}")
+        return
+    if done.arrived or done.parked:
+        ctx.notify(f"waiting writes: {len(done.arrived)} arrived, {len(done.parked)} parked, {done.left} left")
 
 
-def _queued_or(tool: Tool, arguments: Mapping[str, Any], away: VaultUnreachable, ctx: OpContext) -> Envelope:
-    """The answer to a call that cannot run now: queued when it writes, `away` when it only looks."""
+def _write(tool: Tool, arguments: Mapping[str, Any], behind: bool, outbox: Outbox, ctx: OpContext) -> Envelope:
+    """A call of a tool that writes. behind: earlier writes wait for the vault."""
     try:
         values, warnings = validate(tool.params, arguments)
-        if not QUEUED[tool.name](values):
-            return away.envelope()
-        return _enqueue(tool, values, warnings, away, ctx)
     except EchoError as refused:
         return refused.envelope()
+    op_id = echo_tools.new_op_id()
+    if not WRITES[tool.name](values):
+        return echo_tools.carry_out(tool, values, warnings, ctx, op_id)
+    checked = given(tool.params, values)
+    op = Running(op_id, tool.name, checked, ctx.clock.instant(), call_of(tool.name, checked))
+    if behind:
+        away = VaultUnreachable("earlier writes still wait for the vault",
+                                hint="Look again when they have arrived; see echo_health.")
+        return _kept(op, warnings, away.envelope(), outbox, ctx)
+    with outbox.carrying_out(op):
+        # The time stands still for the call: a replay after a crash has to write the same lines.
+        here = ctx.varied(clock=ctx.clock.at(op.instant), running=op)
+        envelope = echo_tools.carry_out(tool, values, warnings, here, op_id)
+        try:
+            return _settled(op, envelope, warnings, outbox, ctx)
+        except (OSError, sqlite3.Error) as trouble:
+            # The row stays as it is: a replay finds out that nothing is left to do.
+            ctx.notify(f"the outbox could not note the end of a write ({type(trouble).__name__})")
+            return envelope
 
 
-def _enqueue(
-    tool: Tool, values: Dict[str, Any], warnings: "list[str]", away: VaultUnreachable, ctx: OpContext
-) -> Envelope:
-    """Keep the write; when even that fails, answer that the vault is away and nothing was kept."""
-    if not ctx.allow_secrets:
-        for field, text in _texts(values, ""):
-            refuse_secrets(text, field)
-    assert ctx.waiting is not None, "only a context with a queue comes here"
-    given = {name: value for name, value in values.items() if value not in (None, [], "")}
+def _settled(op: Running, envelope: Envelope, warnings: List[str], outbox: Outbox, ctx: OpContext) -> Envelope:
+    """What the outbox makes of an op that has ended, and the answer."""
+    if envelope["ok"]:
+        envelope["op_id"] = op.op_id
+        if op.torn:
+            return _owed(op, {**envelope, "error": "a part was begun and could not be finished"}, outbox)
+        if op.late:
+            outbox.owe(op.op_id)
+        elif op.stored:
+            outbox.finish(op, envelope)
+        return envelope
+    full = envelope.get("reason") == FULL
+    if op.writes and not (full and not op.targets):
+        return _owed(op, envelope, outbox)
+    if op.stored:
+        outbox.forget(op)
+    if envelope.get("code") == VaultUnreachable.code and not full:
+        return _kept(op, warnings, envelope, outbox, ctx)
+    return envelope
+
+
+def _owed(op: Running, envelope: Envelope, outbox: Outbox) -> Envelope:
+    """The answer to a write that was begun: the rest follows, or waits for the operator when a bug is in its way."""
+    if envelope.get("code") == InternalError.code:
+        outbox.park(op.op_id, reason_of(envelope))
+        envelope.update(op_id=op.op_id, hint="A part of it is in the vault; the rest is parked in the outbox, "
+                        "see echo_health. " + str(envelope.get("hint", "")))
+        return envelope
+    outbox.wait(op.op_id)
+    why = str(envelope.get("error") or envelope.get("hint") or "")
+    answer = {name: value for name, value in envelope.items() if name not in ("ok", "code", "error", "hint", "reason")}
+    answer.pop("warnings", None)
+    return ok(warnings=[*envelope.get("warnings", []), f"begun, the rest follows: {why}"], queued=True,
+              **{**answer, "op_id": op.op_id}, hint=FOLLOWS)
+
+
+def _kept(op: Running, warnings: List[str], away: Envelope, outbox: Outbox, ctx: OpContext) -> Envelope:
+    """Keep a write that cannot be made now; when even that fails, answer that the vault is away, nothing was kept."""
+    if op.tool in AT_ONCE:
+        return away
     try:
-        op_id = ctx.waiting.add(tool.name, given, ctx.clock.instant())
+        if not ctx.allow_secrets:
+            for field, text in _texts(op.arguments, ""):
+                refuse_secrets(text, field)
+        op_id = outbox.keep(op)
+    except EchoError as refused:
+        return refused.envelope()
     except (OSError, sqlite3.Error) as full:
-        away.message += f"; and the write could not be queued ({type(full).__name__})"
-        return away.envelope()
-    return ok(queued=True, op_id=op_id, provisional=True, warnings=warnings,
-              hint="The vault is not reachable now; the write follows as soon as it is.")
+        return NotKept(
+            f"{away['error']}; and the write could not be queued ({type(full).__name__}), so nothing was changed",
+            hint="Free space in the state folder, or make it writable, and call again.",
+        ).envelope()
+    return ok(queued=True, op_id=op_id, provisional=True, warnings=warnings, hint=FOLLOWS)
 
 
 def _texts(value: Any, at: str) -> Iterator["tuple[str, str]"]:
@@ -135,69 +211,3 @@ def _texts(value: Any, at: str) -> Iterator["tuple[str, str]"]:
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from _texts(item, f"{at}[{number}]")
-
-
-def flush(ctx: OpContext) -> Flushed:
-    """Replay the waiting writes with the time each was made at. Raises InternalError for a damaged queue."""
-    assert ctx.waiting is not None, "only a context with a queue comes here"
-
-    def call(write: Waiting) -> Envelope:
-        then = replace(ctx, clock=ctx.clock.at(write.instant), queue=None, flush=None, waiting=None)
-        return echo_tools.run(echo_tools.BY_NAME[write.tool], write.arguments, then)
-
-    return ctx.waiting.replay(call, lambda: _answers(ctx))
-
-
-def _answers(ctx: OpContext) -> bool:
-    try:
-        ctx.vault.check()
-        ctx.fresh()
-    except EchoError:
-        return False
-    return True
-
-
-def _flush_quietly(ctx: OpContext) -> None:
-    """Replay before another call; what goes wrong is said, and does not stop that call."""
-    try:
-        done = flush(ctx)
-    except (EchoError, OSError, sqlite3.Error) as failure:
-        ctx.notify(f"waiting writes could not be replayed: {failure}")
-        return
-    if done.arrived or done.parked:
-        ctx.notify(f"waiting writes: {len(done.arrived)} arrived, {len(done.parked)} parked, {done.left} left")
-
-
-def queue_op(retry: str = "", drop: str = "", *, ctx: OpContext) -> Envelope:
-    """`writes: [{op_id, tool, what, instant, state, reason?}]`, oldest first; `conflicts: [{id, path, version, ts}]`.
-
-    retry: op id of a parked write that shall be replayed again. drop: op id of one to forget, or id of a conflict.
-    Raises NotFound.
-    """
-    assert ctx.waiting is not None, "only a context with a queue comes here"
-    if retry and drop:
-        raise InvalidArgument("retry and drop exclude each other", field="drop")
-    if retry:
-        ctx.waiting.retry(retry)
-    if drop and not ctx.history.dismiss(drop):
-        ctx.waiting.drop(drop)
-    rows = [_row(write) for write in ctx.waiting.rows()]
-    counts = ctx.waiting.counts()
-    conflicts = [found._asdict() for found in ctx.history.conflicts()]
-    return ok("retried" if retry else "dropped" if drop else "", writes=rows, depth=counts["depth"],
-              parked=counts["parked"], conflicts=conflicts or None)
-
-
-def _row(write: Waiting) -> Dict[str, Any]:
-    row = {"op_id": write.op_id, "tool": write.tool, "what": summary_of(write), "instant": write.instant,
-           "state": "parked" if write.reason else "waiting"}
-    if write.reason:
-        row["reason"] = write.reason
-    return row
-
-
-def flush_op(*, ctx: OpContext) -> Envelope:
-    """Replay the waiting writes now: `arrived` and `parked` (op ids), `left`. Raises the vault's errors."""
-    ctx.vault.check()
-    done = flush(ctx)
-    return ok("flushed" if done.arrived else "unchanged", arrived=done.arrived, parked=done.parked, left=done.left)

@@ -3,18 +3,18 @@ from __future__ import annotations
 
 from typing import AbstractSet, Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-from echo_capture import Capture, checked, free_path, look_for_duplicates, merged_text, new_text
+from echo_capture import Capture, checked, free_path, look_for_duplicates, merged_text, new_text, says_it_all
 from echo_context import Envelope, OpContext, decide, ok
 from echo_core import frontmatter, markdown
 from echo_core.clock import parse_period
 from echo_core.errors import Conflict, InvalidArgument, TooLarge
-from echo_core.kinds import INBOX, is_entity
+from echo_core.kinds import INBOX, is_entity, kind_of
 from echo_core.links import related_line, wikilink
 from echo_core.names import Match
 from echo_core.note import facts, new_note
 from echo_core.text import one_line, slug
 from echo_core.vault.base import MAX_RACES, version_of
-from echo_edits import edit_note, index_notes, line_under, log_in_day_note, must_exist, read_text, tried
+from echo_edits import edit_note, index_notes, line_under, log_in_day_note, must_exist, read_bytes, read_text, tried
 from echo_notes import writable_note
 from echo_starters import starter_text
 
@@ -72,6 +72,9 @@ def capture_op(
 
 def _create(wanted: Capture, force: bool, dry_run: bool, ctx: OpContext) -> Envelope:
     """Gate, then create; somebody else taking the path in between means looking again."""
+    made = _made_before(wanted, ctx)
+    if made:
+        return _created(wanted, made, version_of(ctx.vault.read(made)), [], [], ctx)
     for _attempt in range(MAX_RACES):
         namesakes = ctx.catalog.named(wanted.keys)
         found = look_for_duplicates(wanted, ctx)
@@ -101,6 +104,12 @@ def _forget_gone(gate: List[Dict[str, Any]], ctx: OpContext) -> bool:
     for path in gone:
         ctx.catalog.forget(path)
     return bool(gone)
+
+
+def _made_before(wanted: Capture, ctx: OpContext) -> str:
+    """The note that an earlier run of this op, which broke off, made of the capture; "" for none."""
+    made = ctx.resumed.created() if ctx.resumed else []
+    return next((path for path in made if kind_of(path) == wanted.kind and says_it_all(path, wanted, ctx)), "")
 
 
 def _already_there(path: str, dry_run: bool, ctx: OpContext) -> Envelope:
@@ -206,14 +215,16 @@ def _capture_rollup(wanted: Capture, period: str, dry_run: bool, ctx: OpContext)
         raise InvalidArgument("a rollup needs its period", hint="For example 2026-W49 or 2026-11.", field="period")
     span = parse_period(period, field="period")
     path = f"journal/{span.folder}/{span.name}.md"
-    if ctx.catalog.facts(path) is not None:
+    made = ctx.resumed is not None and path in ctx.resumed.created()
+    if ctx.catalog.facts(path) is not None and not made:
         return _merge(wanted, path, dry_run, ctx)
     meta = {"type": "rollup", "title": wanted.title, "created": ctx.clock.day(), "updated": ctx.clock.day(),
             "tags": list(wanted.tags), "agent_written": True}
     text = new_note({key: value for key, value in meta.items() if value != []}, wanted.title, wanted.body, [])
     if dry_run:
         return tried("create", path, None, text)
-    version = version_of(_write_new(ctx, path, text))
+    there = read_bytes(ctx, path) if made else None
+    version = version_of(_write_new(ctx, path, text) if there is None else there)
     log_in_day_note(ctx, f"wrote rollup {wikilink(path, wanted.title)}")
     return ok("created", path=path, version=version)
 

@@ -1,7 +1,6 @@
 """Previews of the curating tools: a call tried without writing, and the token that ties apply to it (spec 3.2)."""
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, List, Optional, Tuple, cast
 
 from echo_context import Envelope, OpContext, bounded, decide
@@ -37,13 +36,13 @@ def preview_context(ctx: OpContext) -> Tuple[OpContext, PreviewVault]:
     """
     vault = PreviewVault(ctx.vault)
     catalog = cast(Catalog, _StillCatalog(ctx.catalog))
-    return replace(ctx, vault=vault, catalog=catalog, refresh=_nothing), vault
+    return ctx.varied(vault=vault, catalog=catalog, refresh=_nothing, running=None, resumed=None), vault
 
 
 def steady(ctx: OpContext) -> OpContext:
     """The context for the items of one batch, refreshed once here: own writes reach the catalog by themselves."""
     ctx.fresh()
-    return replace(ctx, refresh=_nothing)
+    return ctx.varied(refresh=_nothing)
 
 
 def diffs_of(changes: List[Change]) -> str:

@@ -5,6 +5,7 @@ A proposal is a checked dict of `echo_tools`: `{"action": "capture"|"append"|"li
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from echo_context import Envelope, OpContext, ok
@@ -169,23 +170,47 @@ def token_of(tool: str, proposals: Sequence[Proposal], plan: Sequence[Planned], 
     return preview_token(tool, [[dict(proposal) for proposal in proposals], would, versions, read])
 
 
-def apply_each(proposals: Sequence[Proposal], do: Callable[[int], Envelope]) -> List[Row]:
+def apply_each(proposals: Sequence[Proposal], do: Callable[[int], Envelope], ctx: OpContext) -> List[Row]:
     """One row `{index, action, path, ok, did, ...}` for each proposal; a failing one leaves the others alone.
 
     do: carries out the one of an index. A vault that is down stops the batch: its error is raised with the
-    `results` so far, and the same call can be repeated when it is back, since every step is idempotent.
+    `results` so far, and the call taken up again goes on where it stopped.
     """
-    rows: List[Row] = []
+    rows: Dict[str, Row] = dict(ctx.resumed.plan.get("rows", {})) if ctx.resumed else {}
     for index, proposal in enumerate(proposals):
+        if str(index) in rows:
+            continue
         try:
-            rows.append(result_row(index, proposal, do(index)))
+            answer, torn = attempted(partial(do, index), ctx)
         except VaultError as failure:
             if rows:
-                failure.data["results"] = rows
+                failure.data["results"] = _in_order(rows)
             raise
-        except EchoError as failure:
-            rows.append(result_row(index, proposal, failure.envelope()))
-    return rows
+        rows[str(index)] = result_row(index, proposal, answer)
+        if not torn:
+            ctx.remember(rows=dict(rows))
+    return _in_order(rows)
+
+
+def _in_order(rows: Mapping[str, Row]) -> List[Row]:
+    return [rows[name] for name in sorted(rows, key=int)]
+
+
+def attempted(run: Callable[[], Envelope], ctx: OpContext) -> Tuple[Envelope, bool]:
+    """`(answer, torn)` of a part that may fail without stopping the others; a vault that is down stops everything.
+
+    torn: it failed between its writes, so that the rest of it is still owed.
+    """
+    writes = ctx.running.writes if ctx.running else 0
+    try:
+        return run(), False
+    except VaultError:
+        raise
+    except EchoError as failure:
+        torn = ctx.running is not None and ctx.running.writes > writes
+        if ctx.running is not None and torn:
+            ctx.running.torn = True
+        return failure.envelope(), torn
 
 
 def result_row(index: int, proposal: Proposal, envelope: Envelope) -> Row:

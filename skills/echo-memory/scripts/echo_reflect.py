@@ -21,11 +21,12 @@ def apply_op(
         raise InvalidArgument("proposals is empty", hint="Send at least one proposal.", field="proposals")
     check_proposals(proposals, ctx)
     ctx = steady(ctx)
-    plan = plan_proposals(proposals, ctx)
-    token = token_of("echo_reflect", proposals, plan, None, ctx)
-    if not apply:
-        return ok("preview", plan=[planned.row(len(plan)) for planned in plan], preview_token=token)
-    stale = refuse_stale(preview_token, token, ctx.token_required)
-    if stale is not None:
-        return stale
-    return applied(apply_each(proposals, lambda index: do_proposal(proposals[index], ctx)))
+    if not ctx.resumed:
+        plan = plan_proposals(proposals, ctx)
+        token = token_of("echo_reflect", proposals, plan, None, ctx)
+        if not apply:
+            return ok("preview", plan=[planned.row(len(plan)) for planned in plan], preview_token=token)
+        stale = refuse_stale(preview_token, token, ctx.token_required)
+        if stale is not None:
+            return stale
+    return applied(apply_each(proposals, lambda index: do_proposal(proposals[index], ctx), ctx))

@@ -68,7 +68,7 @@ def scope_set_op(scope: str, *, ctx: OpContext) -> Envelope:
         previous = _scope_of(text)
         return text if _stated(text) == wanted else _switched(text, wanted, ctx)
 
-    edited = edit_note(ctx, SCOPE, surgery)
+    edited = edit_note(ctx, SCOPE, surgery, repeatable=False)
     assert previous is not None
     old = bounded("previous", displayable(previous.text), SHOWN_CHARS) if edited.changed else {}
     return ok(

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from functools import partial
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_context import Envelope, OpContext, ok
-from echo_core.errors import Conflict, EchoError, InvalidArgument, VaultError
+from echo_core.errors import Conflict, InvalidArgument, VaultError
 from echo_core.guards import refuse_active_content, refuse_secrets
 from echo_core.kinds import DAY_NOTES, HEARTBEAT, SCOPE
 from echo_core.note import new_note
@@ -17,7 +16,16 @@ from echo_core.text import slug as slug_of
 from echo_core.vault.base import edit, version_of
 from echo_edits import edit_note, log_in_day_note, read_text
 from echo_previews import bounded_diff, diffs_of, preview_context, refuse_stale, steady
-from echo_proposals import Proposal, Row, check_proposals, do_proposal, plan_proposals, result_row, token_of
+from echo_proposals import (
+    Proposal,
+    Row,
+    apply_each,
+    attempted,
+    check_proposals,
+    do_proposal,
+    plan_proposals,
+    token_of,
+)
 from echo_scope import checked_scope, scope_set_op
 from echo_session_logs import FOLDER, heartbeat, session_logs, stamp_of
 
@@ -59,7 +67,7 @@ def session_end_op(
     if not apply:
         plan, token = _plan(bundle, ctx)
         return ok("preview", path=plan[0]["path"], plan=plan, preview_token=token)
-    if preview_token:
+    if preview_token and not ctx.resumed:
         stale = refuse_stale(preview_token, _plan(bundle, ctx)[1], False)
         if stale is not None:
             return stale
@@ -90,7 +98,7 @@ def _at_first_attempt(bundle: Bundle, ctx: OpContext) -> OpContext:
         at = log.at(ctx)
         if now.timestamp() - at.timestamp() > REPEAT_HOURS * 3600:
             break
-        then = ctx if log.stamp == ctx.clock.file_stamp() else replace(ctx, clock=ctx.clock.at(at.isoformat()))
+        then = ctx if log.stamp == ctx.clock.file_stamp() else ctx.varied(clock=ctx.clock.at(at.isoformat()))
         if log.slug.startswith(slug_of(bundle.title)) and read_text(ctx, log.path) == _log_text(bundle, then):
             return then
     return ctx
@@ -111,7 +119,7 @@ def _plan(bundle: Bundle, ctx: OpContext) -> Tuple[List[Row], str]:
     rows: List[Row] = []
 
     def tried(name: str, run: Callable[[OpContext], Envelope]) -> Envelope:
-        answer = _attempt(partial(run, trial))
+        answer = attempted(partial(run, trial), trial)[0]
         row = {"step": name, "action": name, "path": answer.get("path", ""),
                "would": _WOULD.get(str(answer.get("action")), "refuse")}
         row.update(bounded_diff(diffs_of(vault.take()), count))
@@ -137,26 +145,16 @@ def _run(bundle: Bundle, ctx: OpContext) -> List[Row]:
         log = _write_log(bundle, ctx)
         rows.append(_row("log", log))
         for name, run in _steps(bundle):
-            rows.append(_row(name, _attempt(partial(run, ctx))))
-        for index, proposal in enumerate(bundle.reflect):
-            answer = _attempt(partial(do_proposal, proposal, ctx))
-            rows.append({"step": "reflect", **result_row(index, proposal, answer)})
+            rows.append(_row(name, attempted(partial(run, ctx), ctx)[0]))
+        reflected = apply_each(bundle.reflect, lambda index: do_proposal(bundle.reflect[index], ctx), ctx)
+        rows += [{"step": "reflect", **row} for row in reflected]
         rows.append(_row("heartbeat", _write_heartbeat(str(log["path"]), ctx)))
     except VaultError as failure:
+        rows += [{"step": "reflect", **row} for row in failure.data.get("results", [])]
         if rows:
             failure.data["results"] = rows
         raise
     return rows
-
-
-def _attempt(run: Callable[[], Envelope]) -> Envelope:
-    """The answer of a step that may fail without stopping the others; a vault that is down stops everything."""
-    try:
-        return run()
-    except VaultError:
-        raise
-    except EchoError as failure:
-        return failure.envelope()
 
 
 def _row(step: str, answer: Envelope) -> Row:
@@ -185,6 +183,9 @@ def _write_log(bundle: Bundle, ctx: OpContext) -> Envelope:
     """The session log under its stamp; a name that another session has gets -2, -3 ..."""
     stem = f"{FOLDER}/{ctx.clock.file_stamp()}-{slug_of(bundle.title)}"
     text = _log_text(bundle, ctx)
+    made = [path for path in ctx.resumed.created() if path.startswith(stem)] if ctx.resumed else []
+    if made and read_text(ctx, made[0]) is not None:  # whoever changed it since wants it as it is
+        return ok("unchanged", path=made[0])
     for number in range(1, MOST_OF_ONE_MINUTE):
         path = f"{stem}.md" if number == 1 else f"{stem}-{number}.md"
         try:

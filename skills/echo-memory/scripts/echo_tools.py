@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import traceback
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Tuple
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from echo_arguments import Param, input_schema, validate
 from echo_context import Envelope, OpContext
@@ -330,22 +330,36 @@ BY_NAME: Dict[str, Tool] = {tool.name: tool for tool in TOOLS}
 
 
 def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
-    """Check `arguments`, call the op, and answer with an envelope; raises nothing.
+    """Check `arguments`, call the op, and answer with an envelope; raises nothing."""
+    try:
+        values, warnings = validate(tool.params, arguments)
+    except EchoError as failure:
+        return failure.envelope()
+    return carry_out(tool, values, warnings, ctx, new_op_id())
+
+
+def new_op_id() -> str:
+    """A fresh name for one call."""
+    return os.urandom(6).hex()
+
+
+def carry_out(
+    tool: Tool, values: Mapping[str, Any], warnings: Sequence[str], ctx: OpContext, op_id: str
+) -> Envelope:
+    """Call the op with checked values; raises nothing. warnings: of the check, put before the op's own.
 
     An unforeseen failure answers `internal` with an `error_id`; `ctx.notify` gets the traceback under that id,
     without the values (only file names of ECHO's own code, line numbers and the exception's type).
     """
-    op_id = os.urandom(6).hex()
     ctx.vault.note_context(tool.name, op_id)
     try:
-        values, warnings = validate(tool.params, arguments)
         envelope = tool.op(**values, ctx=ctx)
     except EchoError as failure:
         return failure.envelope()
     except Exception as failure:  # the last line: every other failure has its own class
         return _internal(tool, failure, op_id, ctx)
     if warnings:
-        envelope["warnings"] = warnings + list(envelope.get("warnings", []))
+        envelope["warnings"] = [*warnings, *envelope.get("warnings", [])]
     return envelope
 
 

@@ -2,21 +2,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import EchoError, InvalidArgument, NotFound
 from echo_core.kinds import INBOX
 from echo_core.markdown import append_text, has_line
 from echo_core.note import new_note
-from echo_core.notebytes import displayable
+from echo_core.notebytes import decode, displayable, encode
 from echo_core.text import fold, one_line
-from echo_edits import edit_note
-from echo_inbox import Item, find_item, read_items, shown, without_item
+from echo_edits import edit_note, read_bytes
+from echo_inbox import Item, find_item, item_of, items_of, read_items, shown, without_item
 from echo_previews import refuse_stale, steady
 from echo_proposals import (
     Planned,
     Proposal,
+    Row,
     applied,
     apply_each,
     check_proposals,
@@ -24,6 +25,7 @@ from echo_proposals import (
     plan_proposals,
     token_of,
 )
+from echo_resume import Resumed, has_arrived, is_made_by
 
 LISTED = 100
 """Most items of one listing: as many as one call can sort."""
@@ -69,15 +71,31 @@ def route_op(
     """
     _check(proposals, ctx)
     ctx = steady(ctx)
-    lines = _Lines(proposals, read_items(ctx))
-    plan = lines.plan(ctx)
-    token = token_of("echo_triage_inbox", proposals, plan, lines.addressed(), ctx)
-    if not apply:
-        return ok("preview", plan=[planned.row(len(plan)) for planned in plan], preview_token=token)
-    stale = refuse_stale(preview_token, token, ctx.token_required)
-    if stale is not None:
-        return stale
-    return applied(apply_each(proposals, lambda index: lines.file(index, ctx)))
+    lines = _Lines(proposals, _items(proposals, ctx), ctx.resumed.plan.get("rows", {}) if ctx.resumed else {})
+    if not ctx.resumed:
+        plan = lines.plan(ctx)
+        token = token_of("echo_triage_inbox", proposals, plan, lines.addressed(), ctx)
+        if not apply:
+            return ok("preview", plan=[planned.row(len(plan)) for planned in plan], preview_token=token)
+        stale = refuse_stale(preview_token, token, ctx.token_required)
+        if stale is not None:
+            return stale
+        ctx.remember(items=lines.places())
+    return applied(apply_each(proposals, lambda index: lines.file(index, ctx), ctx))
+
+
+def _items(proposals: Sequence[Proposal], ctx: OpContext) -> List[Union[Item, EchoError]]:
+    """The item of each proposal, or why there is none; those that an earlier run of this op chose stay chosen."""
+    if ctx.resumed and "items" in ctx.resumed.plan:
+        return [item_of(*place) if place else _gone() for place in ctx.resumed.plan["items"]]
+    earlier = ctx.resumed.steps(INBOX) if ctx.resumed else []
+    items = items_of(decode(earlier[0].before or b"")[0]) if earlier else read_items(ctx)
+    free = list(items)
+    return [_pick(free, items, str(proposal["line"]), index) for index, proposal in enumerate(proposals)]
+
+
+def _gone() -> NotFound:
+    return NotFound("the line is no longer in the inbox", hint="List the inbox again.", path=INBOX)
 
 
 def _check(proposals: Sequence[Proposal], ctx: OpContext) -> None:
@@ -94,14 +112,22 @@ def _check(proposals: Sequence[Proposal], ctx: OpContext) -> None:
 class _Lines:
     """The inbox items that proposals are about. `found[i]` is the item of proposal i, or why there is none."""
 
-    def __init__(self, proposals: Sequence[Proposal], items: Sequence[Item]) -> None:
+    def __init__(
+        self, proposals: Sequence[Proposal], found: Sequence[Union[Item, EchoError]], done: Mapping[str, Row]
+    ) -> None:
+        """found: the item of each proposal. done: rows of an earlier run, by the number of their proposal."""
         self._proposals = proposals
-        self._found: List[Union[Item, EchoError]] = []
+        self._found = found
         # Removing a line renumbers its exact repeats below; counted here, so that each removal hits its own line.
         self._removed: Dict[str, List[int]] = {}
-        free = list(items)
-        for index, proposal in enumerate(proposals):
-            self._found.append(_pick(free, items, str(proposal["line"]), index))
+        for number, row in done.items():
+            item = found[int(number)]
+            if isinstance(item, Item) and row.get("ok") and proposals[int(number)]["action"] != "keep":
+                self._note_removed(item)
+
+    def places(self) -> List[Optional[Tuple[str, int]]]:
+        """Line and number among its exact repeats of each proposal's item, None for none."""
+        return [(found.line, found.nth) if isinstance(found, Item) else None for found in self._found]
 
     def addressed(self) -> List[str]:
         """The exact lines the proposals are about, for the token."""
@@ -125,6 +151,9 @@ class _Lines:
     def file(self, index: int, ctx: OpContext) -> Envelope:
         """Carry out proposal `index`: target, then processing log, then the line leaves the inbox."""
         proposal, item = self._filled(index)
+        if ctx.resumed and self._taken_out(item, ctx.resumed, ctx):
+            self._note_removed(item)
+            return ok("filed", path=INBOX)
         self._still_there(item, ctx)
         done = do_proposal(proposal, ctx)
         if not done["ok"] or proposal["action"] == "keep":
@@ -132,7 +161,7 @@ class _Lines:
         path = str(done.get("path") or done.get("a") or "")
         _log(item, path, str(proposal["action"]), ctx)
         edit_note(ctx, INBOX, lambda text: without_item(text or "", item.line, self._nth(item)))
-        self._removed.setdefault(item.line, []).append(item.nth)
+        self._note_removed(item)
         return {"path": INBOX, **done}
 
     def _filled(self, index: int) -> Tuple[Dict[str, Any], Item]:
@@ -149,14 +178,28 @@ class _Lines:
                 proposal["body"] = text
         return proposal, item
 
+    def _note_removed(self, item: Item) -> None:
+        self._removed.setdefault(item.line, []).append(item.nth)
+
     def _nth(self, item: Item) -> int:
         return item.nth - sum(1 for nth in self._removed.get(item.line, []) if nth < item.nth)
+
+    def _taken_out(self, item: Item, resumed: Resumed, ctx: OpContext) -> bool:
+        """Whether an earlier run took the item's line out, which is the last step: then all of it is done."""
+        nth = self._nth(item)
+
+        def removal(data: Optional[bytes]) -> bytes:
+            return encode(without_item(decode(data or b"")[0], item.line, nth))
+
+        others = sum(map(len, self._removed.values()))
+        now = read_bytes(ctx, INBOX)
+        return any(is_made_by(removal, step) and has_arrived(step, now) for step in resumed.steps(INBOX)[others:])
 
     def _still_there(self, item: Item, ctx: OpContext) -> None:
         """Raise NotFound when somebody else took the line since the plan: its text may be filed elsewhere now."""
         now = Counter(found.line for found in read_items(ctx))
         if now[item.line] < self._nth(item):
-            raise NotFound("the line is no longer in the inbox", hint="List the inbox again.", path=INBOX)
+            raise _gone()
 
 
 def _pick(free: List[Item], items: Sequence[Item], ref: str, index: int) -> Union[Item, EchoError]:

@@ -123,6 +123,10 @@ class NoUndo(EchoError):
     outcome = Outcome(74, 507, True)
 
 
+class NotKept(NoUndo):
+    """The write itself could not be kept before it began, so it did not begin."""
+
+
 class IndexCorrupt(EchoError):
     code = "index-corrupt"
     outcome = Outcome(65, 500, True)

@@ -34,6 +34,8 @@ _COPY = """INSERT INTO version (path, ts, tool, op_id, sha, size, summary, after
            ORDER BY id"""
 _OLDEST_WITH_SUCCESSOR = """SELECT id FROM version AS old
            WHERE EXISTS (SELECT 1 FROM version WHERE path = old.path AND id > old.id) ORDER BY id LIMIT 1"""
+_BY_OP = """SELECT path, id, sha, after_sha, (SELECT coalesce(sha, '') FROM version WHERE path = own.path
+           AND id > own.id ORDER BY id LIMIT 1) FROM version AS own WHERE op_id = ? ORDER BY id"""
 _Row = Tuple[int, str, int, str, str, str, int, int, Optional[str], Optional[str]]
 
 
@@ -48,6 +50,20 @@ class Version(NamedTuple):
     op_id: str
     absent: bool
     by_others: bool
+
+
+class Wrote(NamedTuple):
+    """One write of an op, noted before it was made.
+
+    version_id: of the state before it. before, after: SHA-256 in hex, None for no file. found_later: what the next
+    write of the path found there, "" for no file; None when there was no next one.
+    """
+
+    path: str
+    version_id: str
+    before: Optional[str]
+    after: Optional[str]
+    found_later: Optional[str]
 
 
 class HistoryStore:
@@ -143,6 +159,13 @@ class HistoryStore:
     def knows(self, path: str) -> bool:
         """Whether any version of the path is kept."""
         return bool(self.versions(path))
+
+    def writes_of(self, op_id: str) -> List[Wrote]:
+        """What an op wrote or was about to write, in order."""
+        if not self._database.exists():
+            return []
+        rows = self._database.run(lambda connection: connection.execute(_BY_OP, (op_id,)).fetchall(), durable=False)
+        return [Wrote(row[0], f"v{row[1]}", *row[2:]) for row in rows]
 
     def forget(self, path: str) -> List[str]:
         """Remove the path's history without a trace; returns other paths that held some of the same contents."""

@@ -8,24 +8,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import sys
 import threading
 import time
 from typing import Callable, Dict, Iterator, Optional
 
 from echo_core.errors import VaultUnreachable
+from echo_core.kernel_lock import lock_now
 from echo_core.vault.os_errors import translate
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _take(fd: int) -> None:
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _take(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 MAX_WAIT_S = 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0002, 0.01
@@ -93,7 +82,7 @@ class HostLock:
     def _try(self, fd: int) -> bool:
         """Whether the kernel gave us the lock just now, or has none to give."""
         try:
-            _take(fd)
+            lock_now(fd)
         except (BlockingIOError, PermissionError):
             return False
         except OSError as error:

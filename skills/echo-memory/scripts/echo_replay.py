@@ -1,0 +1,188 @@
+"""Replaying the outbox: writes that waited or were cut off, in order and with the time each was made at (spec 6.2).
+
+A write that the vault as a whole cannot take yet stops the replay. One that fails alone is tried again a few times,
+later and later, while others pass it; then it is parked. One that meets a gate or a refusal is parked at once.
+"""
+from __future__ import annotations
+
+import random
+import time
+from typing import Any, Dict, List, NamedTuple
+
+import echo_tools
+from echo_arguments import validate
+from echo_context import Envelope, OpContext, ok
+from echo_core.errors import EchoError, InvalidArgument
+from echo_outbox import Outbox
+from echo_outbox_rows import LATE, WAITING, Intent, Running, call_of
+from echo_resume import resumed_run
+
+INLINE_S = 5.0
+"""How long a call that comes in replays before it goes on by itself."""
+RETRY_LATER = frozenset({"vault-unreachable", "vault-auth", "vault-tls", "vault-bad-response", "lock-held"})
+"""Answers after which a write keeps waiting instead of being parked."""
+MOST_TRIES = 10
+"""How often a write is tried that fails although the vault answers."""
+LONGEST_PAUSE_S = 20.0
+
+
+class Flushed(NamedTuple):
+    """What a replay did, as op ids; `left` is the number that still waits."""
+
+    arrived: List[str]
+    parked: List[str]
+    left: int
+
+
+def flush(ctx: OpContext, budget_s: float = float("inf")) -> Flushed:
+    """Replay what waits until all is done, the vault is away, or `budget_s` seconds have passed.
+
+    While another thread or process replays, nothing is done. Raises sqlite3.Error and OSError for an outbox that
+    cannot be used.
+    """
+    assert ctx.outbox is not None, "only a context with an outbox comes here"
+    outbox = ctx.outbox
+    outbox.look_again()
+    if not outbox.owes():
+        return Flushed([], [], 0)
+    if not outbox.replaying.take():
+        return Flushed([], [], outbox.depth().waiting)
+    try:
+        run = _Run(outbox, ctx, time.monotonic() + budget_s)
+        run.all()
+    finally:
+        outbox.replaying.release()
+    return Flushed(run.arrived, run.parked, outbox.depth().waiting)
+
+
+class _Run:
+    """One replay from the oldest write on."""
+
+    def __init__(self, outbox: Outbox, ctx: OpContext, until: float) -> None:
+        self._outbox = outbox
+        self._ctx = ctx
+        self._until = until
+        self.arrived: List[str] = []
+        self.parked: List[str] = []
+
+    def all(self) -> None:
+        """Replay what waits, then what is late; page by page, so that memory does not grow with what waits."""
+        for state in (WAITING, LATE):
+            after = 0
+            page = self._outbox.page(after, state)
+            while page:
+                for intent in page:
+                    if time.monotonic() > self._until or not self._one(intent):
+                        return
+                    after = intent.number
+                page = self._outbox.page(after, state)
+
+    def _one(self, intent: Intent) -> bool:
+        """Replay one write; False when the vault as a whole is away and the others would fail as well."""
+        now = time.time()
+        if now < intent.again_at < now + 2 * LONGEST_PAUSE_S:  # later than that is a clock that jumped
+            return True
+        if not self._outbox.claim(intent.op_id):
+            return True
+        op = running(intent)
+        with self._outbox.carrying_out(op):
+            envelope = self._carried_out(intent, op)
+            verdict = str(envelope.get("code") or envelope.get("action") or "")
+            if envelope.get("ok") and op.late:
+                self._outbox.owe(op.op_id)
+            elif envelope.get("ok") and verdict != "partial" and not op.torn:
+                self._outbox.finish(op, {**envelope, "op_id": op.op_id})
+                self.arrived.append(op.op_id)
+            elif verdict not in RETRY_LATER:
+                self._park(op, envelope)
+            elif verdict == "lock-held" or not _answers(self._ctx):
+                self._outbox.wait(op.op_id, intent.tries)
+                return False
+            elif intent.tries + 1 >= MOST_TRIES:
+                self._park(op, envelope)
+            else:
+                pause = min(2.0 ** (intent.tries + 1), LONGEST_PAUSE_S) * random.uniform(0.75, 1.0)  # noqa: S311
+                self._outbox.wait(op.op_id, intent.tries + 1, now + pause)
+        return True
+
+    def _carried_out(self, intent: Intent, op: Running) -> Envelope:
+        tool = echo_tools.BY_NAME.get(intent.tool)
+        if tool is None:
+            return InvalidArgument("this release has no such tool", hint="Drop the write, or update ECHO.").envelope()
+        try:
+            values, warnings = validate(tool.params, intent.arguments)
+        except EchoError as refused:
+            return refused.envelope()
+        then = self._ctx.varied(
+            clock=self._ctx.clock.at(intent.instant), running=op, queue=None, flush=None,
+            resumed=resumed_run(intent, self._ctx.history),
+        )
+        return echo_tools.carry_out(tool, values, warnings, then, op.op_id)
+
+    def _park(self, op: Running, envelope: Envelope) -> None:
+        self._outbox.park(op.op_id, reason_of(envelope))
+        self.parked.append(op.op_id)
+
+
+def running(intent: Intent) -> Running:
+    """The write of a row, to be carried out by this thread."""
+    return Running(intent.op_id, intent.tool, intent.arguments, intent.instant, call_of(intent.tool, intent.arguments),
+                   stored=True, first=intent.first, plan=dict(intent.plan))
+
+
+def reason_of(envelope: Envelope) -> str:
+    """Why an answer means that somebody has to decide, in one line."""
+    verdict = str(envelope.get("code") or envelope.get("action") or "")
+    why = envelope.get("error") or " ".join(envelope.get("warnings", [])) or envelope.get("hint", "")
+    return f"{verdict}: {why}"
+
+
+def _answers(ctx: OpContext) -> bool:
+    try:
+        ctx.vault.check()
+        ctx.fresh()
+    except EchoError:
+        return False
+    return True
+
+
+def queue_op(retry: str = "", drop: str = "", *, ctx: OpContext) -> Envelope:
+    """`writes: [{op_id, tool, what, instant, state, reason?}]`, those that need a decision first; `conflicts: [{id,
+    path, version, ts}]`.
+
+    retry: op id of a parked write that shall be replayed again. drop: op id of one to forget, or id of a conflict.
+    Raises NotFound.
+    """
+    assert ctx.outbox is not None, "only a context with an outbox comes here"
+    if retry and drop:
+        raise InvalidArgument("retry and drop exclude each other", field="drop")
+    if retry:
+        ctx.outbox.retry(retry)
+    if drop and not ctx.history.dismiss(drop):
+        ctx.outbox.drop(drop)
+    rows = [_row(write) for write in ctx.outbox.rows()]
+    counts = ctx.outbox.counts()
+    conflicts = [found._asdict() for found in ctx.history.conflicts()]
+    return ok("retried" if retry else "dropped" if drop else "", writes=rows, depth=counts["depth"],
+              parked=counts["parked"], conflicts=conflicts or None)
+
+
+def _row(write: Intent) -> Dict[str, Any]:
+    row = {"op_id": write.op_id, "tool": write.tool, "what": summary_of(write), "instant": write.instant,
+           "state": write.state}
+    if write.reason:
+        row["reason"] = write.reason
+    return row
+
+
+def summary_of(write: Intent) -> str:
+    """A few words that tell which write this is: its title, path or names."""
+    named = (str(write.arguments[key]) for key in ("title", "path", "scope", "slug", "a") if write.arguments.get(key))
+    return next(named, "")[:80]
+
+
+def flush_op(*, ctx: OpContext) -> Envelope:
+    """Replay the waiting writes now: `arrived` and `parked` (op ids), `left`. Raises the vault's errors."""
+    ctx.vault.check()
+    done = flush(ctx)
+    return ok("flushed" if done.arrived else "unchanged", arrived=done.arrived, parked=done.parked, left=done.left)
