@@ -62,5 +62,7 @@ def serving(tmp_path: Path, version: str = "5.1.0", timeout_s: float = 5.0, **mo
         address = parse_address(api.url)
         transport = Watched(HttpTransport(address))
         vault = RestVault(address, KEY, timeout_s, transport=transport, **more)
-        yield Rest(api, vault, transport, folder, address)
-        vault.close()
+        try:
+            yield Rest(api, vault, transport, folder, address)
+        finally:
+            vault.close()

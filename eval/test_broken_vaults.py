@@ -335,12 +335,13 @@ def test_an_empty_mount_point_is_not_taken_for_the_vault(tmp_path: Path) -> None
     (tmp_path / "vault").rename(tmp_path / "away")
     (tmp_path / "vault").mkdir()
     with running_server(tmp_path, ready=False) as server:
-        assert server.call("echo_load")["code"] == "vault-unreachable"
+        assert server.call("echo_load")["offline"] is True
+        assert server.call("echo_get_note", path="nothing.md")["reason"] == "emptied"
         assert server.call("echo_capture", title="buy milk")["queued"]
     assert list((tmp_path / "vault").iterdir()) == []
     code, envelope = cli(tmp_path, "capture", "from the shell")
     assert (code, envelope["queued"]) == (0, True)
-    assert cli(tmp_path, "load")[1]["code"] == "vault-unreachable"
+    assert cli(tmp_path, "load")[1]["offline"] is True
     (tmp_path / "vault").rmdir()
     (tmp_path / "away").rename(tmp_path / "vault")
     assert cli(tmp_path, "load")[0] == 0

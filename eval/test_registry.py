@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import logging
 import threading
@@ -70,6 +71,40 @@ def test_a_call_that_never_got_a_worker_never_runs() -> None:
     assert first.get("outcome") == "unknown"
     assert "outcome" not in second
     assert ran == ["began", "first"]
+
+
+@pytest.mark.parametrize("hopeless", [None, lambda: False, lambda: True])
+def test_what_is_known_answers_for_a_vault_that_does_not(hopeless: Callable[[], bool] | None) -> None:
+    """When the time is up, or as soon as waiting is hopeless; also for a call that never got a worker."""
+    gate = threading.Event()
+    registry = Registry(workers=1, timeout_s=60 if hopeless and hopeless() else 0.4)
+    for name, known in (("told", {"ok": True, "offline": True}), ("unknown", None)):
+        record = tool(name, blocked(gate, []), writes=False)
+        registry.add_tool(dataclasses.replace(record, known=lambda _, known=known: known, hopeless=hopeless))
+
+    async def run() -> list[dict[str, Any]]:
+        return await asyncio.gather(*(registry.call("told", {}) for _ in range(3)))
+
+    assert all(envelope["offline"] for envelope in asyncio.run(run()))
+    if not (hopeless and hopeless()):
+        assert ask(registry, "unknown")["code"] == "vault-unreachable"
+    gate.set()
+
+
+def test_a_vault_that_answers_is_never_answered_for() -> None:
+    """However long the call takes within its time."""
+    gate, registry = threading.Event(), Registry(timeout_s=60)
+    asked = []
+
+    def hopeless() -> bool:
+        asked.append(1)
+        gate.set()
+        return False
+
+    record = tool("look", blocked(gate, []), writes=False)
+    registry.add_tool(dataclasses.replace(record, known=lambda _: {"ok": True, "offline": True}, hopeless=hopeless))
+    assert ask(registry, "look") == {"ok": True}
+    assert asked
 
 
 def test_index_tools_answer_while_sixty_vault_calls_hang() -> None:

@@ -1,6 +1,8 @@
 """How many requests the usual calls cost behind Obsidian's REST API (spec 6.1)."""
 from __future__ import annotations
 
+import os
+
 import echo_note_edits
 import echo_notes
 import echo_ops
@@ -62,3 +64,23 @@ def test_a_capture_is_at_most_sixteen_requests(warm, kind):
     assert answer["action"] == "created"
     assert len(log.entries) <= 16
     assert {entry.method for entry in log.entries} == {"GET", "PUT", "DELETE"}
+
+
+def test_the_next_start_reads_no_note_that_it_knows(tmp_path):
+    """Names, facts and texts of unchanged notes come from the state folder: one search finds out that they are the
+    same, and the listings what else there is."""
+    with serving(tmp_path) as rest:
+        for number in range(30):
+            note = rest.folder / f"{number}.md"
+            note.write_text(f"# Note {number}\n\nAbout looms.\n")
+            os.utime(note, (1e9, 1e9))  # a note of this very moment would be looked at twice
+        for _run in range(2):
+            files = {name: str(tmp_path / f"state/{name}") for name in ("facts_cache", "notes_cache")}
+            ctx = build_context("", Clock("UTC", "2026-11-30T14:05:09Z"), str(tmp_path / "state"), backend=rest.vault,
+                                trust_s=60, keep_all=True, **files)
+            rest.api.log.clear()
+            assert len(echo_recall.recall_op("looms", limit=20, ctx=ctx)["primary"]) > 3
+            ctx.known.notes.save()
+            ctx.history.close()
+        assert not [entry.path for entry in rest.api.log.entries if entry.path.endswith(".md")]
+        assert rest.api.log.count("POST") == 1

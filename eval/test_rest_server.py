@@ -41,6 +41,37 @@ def test_a_vault_that_is_off_at_the_start_is_found_when_it_comes(tmp_path: Path)
 
 
 @pytest.mark.timeout(90)
+def test_a_vault_that_goes_away_is_answered_for_also_by_the_next_server(tmp_path: Path) -> None:
+    """What was known is answered and marked, on every door; the rest fails with advice; all is well again by itself."""
+    (tmp_path / "vault").mkdir()
+    with Olrapi(str(tmp_path / "vault"), key=KEY) as api:
+        settings = {"ECHO_BASE": api.url, "ECHO_KEY": KEY}
+        with running_server(tmp_path, **settings) as server:
+            assert server.call("echo_capture", title="Ada Lovelace", kind="person", body="First program.")["ok"]
+            assert server.call("echo_set_scope", scope="looms")["ok"]
+            api.refuse()
+            api.drop_connections()
+            assert server.call("echo_get_note", path="Ada Lovelace")["offline"] is True
+            assert server.call("echo_get_note", path="Nobody")["code"] == "vault-unreachable"
+            assert server.call("echo_capture", title="Bob", kind="person")["queued"]
+        with running_server(tmp_path, ready=False, **settings) as server:
+            until(lambda: server.call("echo_load").get("offline"))  # its caches are being read
+            assert server.call("echo_load")["sections"]["scope"] == "looms"
+            assert server.call("echo_resolve", mention="ada lovelace")["offline"] is True
+            assert server.call("echo_recall", query="first program")["primary"][0]["title"] == "Ada Lovelace"
+            answer = server.tool("echo_get_note", path="ada-lovelace")
+            assert answer["content"][0]["text"].startswith("OFFLINE, as of ")
+            assert "Not in it: 1 write waiting" in answer["structuredContent"]["hint"]
+            resource = server.rpc("resources/read", {"uri": "echo://entity/ada-lovelace"}).json()["result"]
+            assert resource["contents"][0]["text"].startswith("> OFFLINE. ")
+            api.accept()
+            until(lambda: "offline" not in server.call("echo_get_note", path="bob"))
+            until(lambda: "offline" not in server.call("echo_recall", query="first program"))
+            until(lambda: server.events("vault-back"))
+        assert len(server.events("vault-away")) == len(server.events("vault-back")) == 1
+
+
+@pytest.mark.timeout(90)
 def test_sixty_calls_in_a_hung_vault_hold_up_nothing_else(tmp_path: Path) -> None:
     """Health, the tool list and what memory can answer come at once; every call ends in time; then all is well."""
     (tmp_path / "vault").mkdir()
@@ -49,11 +80,12 @@ def test_sixty_calls_in_a_hung_vault_hold_up_nothing_else(tmp_path: Path) -> Non
         running_server(tmp_path, ECHO_BASE=api.url, ECHO_KEY=KEY, ECHO_TIMEOUT="2") as server,
     ):
         assert server.call("echo_capture", title="Ada", kind="person", body="x")["ok"]
+        assert server.call("echo_load")["ok"]
         api.faults.add("hang")
 
         def stuck(number: int) -> float:
             started = time.monotonic()
-            answer = server.call("echo_get_note", path="ada")
+            answer = server.call("echo_get_note", path=f"note-{number}.md")
             assert answer["code"] == "vault-unreachable"
             return time.monotonic() - started
 
@@ -64,11 +96,12 @@ def test_sixty_calls_in_a_hung_vault_hold_up_nothing_else(tmp_path: Path) -> Non
             while not all(call.done() for call in calls):
                 for ask in (
                     lambda: server.client.get(f"{server.base}/health"), lambda: server.rpc("tools/list"),
-                    lambda: server.call("echo_resolve", mention="Ada"),
+                    lambda: server.call("echo_resolve", mention="Ada"), lambda: server.call("echo_recall", query="x"),
                 ):
                     ask()
                     answered += 1
             assert max(call.result() for call in calls) < 20  # every call ended by itself
+            assert server.call("echo_load")["offline"] is True
         assert answered > 9  # while the calls hung, these went on
         assert server.client.get(f"{server.base}/health").json()["vault_reachable"] is False
         api.faults.clear()

@@ -62,7 +62,9 @@ def test_writes_wait_for_the_vault_and_arrive_once_in_order(tmp_path: Path) -> N
         sent = server.client.post(f"{server.base}/api/tools/echo_capture", json={"title": "buy milk"})
         assert (sent.status_code, sent.json()["success"]) == (202, True)
         read = server.call("echo_get_note", path="list.md")
-        assert (read["ok"], read["code"]) == (False, "vault-unreachable")
+        assert (read["ok"], read["offline"]) == (True, True)
+        assert "- item" not in read["content"]  # as it was before, and the hint names the waiting writes
+        assert "Not in it: 10 writes waiting" in read["hint"]
         until(lambda: health(server, "outbox_depth") == 10)
         come_back(server)
         until(lambda: health(server, "outbox_depth") == 0)

@@ -8,9 +8,12 @@ import pytest
 from echo_core.clock import Clock
 from echo_core.errors import Conflict, InvalidPath, MalformedNote, NotFound
 from echo_core.history import HistoryStore
+from echo_core.note_cache import NoteCache
 from echo_core.vault.base import Stat, edit, version_of
+from echo_core.vault.cached import CachedVault
 from echo_core.vault.folder import LOCK_FILE, FolderVault
 from echo_core.vault.journaled import JournaledVault
+from echo_core.vault.reach import ReachedVault
 from echo_core.vault.rest import RestVault
 from echo_core.vault.rest_address import parse_address
 from fakes.memory_vault import MemoryVault
@@ -52,16 +55,16 @@ BACKENDS = {
 }
 
 
-@pytest.fixture(params=[f"{name}{wrapped}" for name in BACKENDS for wrapped in ("", ", journaled")])
+@pytest.fixture(params=[f"{name}{wrapped}" for name in BACKENDS for wrapped in ("", ", wrapped")])
 def vault(request, tmp_path):
-    """An empty vault of each backend, bare and wrapped."""
+    """An empty vault of each backend, bare and in all its wrappers."""
     name, _, wrapped = request.param.partition(", ")
     with BACKENDS[name](tmp_path) as inner:
         if not wrapped:
             yield inner
             return
         history = HistoryStore(str(tmp_path / "state"), Clock("UTC", "2026-11-30T14:05:09Z"))
-        yield JournaledVault(inner, history)
+        yield CachedVault(JournaledVault(ReachedVault(inner), history), NoteCache(), bulk=True)
         history.close()
 
 

@@ -97,6 +97,11 @@ class Health:
         answers = self._reachable and self._reach.away() is None
         return answers and (since is None or time.monotonic() - since < PROBE_PATIENCE_S)
 
+    @property
+    def vault_silent(self) -> bool:
+        """Whether somebody waits for the vault in vain."""
+        return self._reach.silent()
+
     def snapshot(self) -> tuple[int, dict[str, Any]]:
         """(HTTP status, body): 200 while serving, 503 while starting or stopping."""
         facts = {

@@ -30,6 +30,8 @@ LINT_S = 600.0
 BREATH = 4.0
 """Rest after a run, in multiples of the processor time it took, so that a busy folder does not take a core."""
 WATCH_RETRY_S = 30.0
+WAIT_STEP_S = 0.25
+"""How soon a call that waits for the first reading notices a vault that does not answer."""
 FLUSH_S = 5.0
 """Seconds between two looks at the waiting writes."""
 FREE_BYTES = 1024 * 1024
@@ -109,12 +111,19 @@ class Refresher:
         """Return once the notes have been read for the first time; later return at once, whatever the vault does.
 
         timeout_s: how long to wait, 0 to return while they are being read. Raises VaultUnreachable when it takes
-        longer, and the vault's error when they could never be read.
+        longer or the vault does not answer, and the vault's error when they could never be read.
         """
         if self._health.index_ready:
             return
         reading = self.retry() if timeout_s else self._reading  # an old failure says nothing about a vault of now
-        if not reading.ended.wait(timeout_s) and timeout_s:
+        end = time.monotonic() + timeout_s
+        while not reading.ended.wait(min(WAIT_STEP_S, max(0.0, end - time.monotonic()))):
+            if self._health.vault_silent:
+                raise VaultUnreachable("the vault does not answer", hint="Is Obsidian running?", reason="timeout")
+            if time.monotonic() < end:
+                continue
+            if not timeout_s:
+                return
             raise VaultUnreachable(
                 "the notes are still being read for the first time", hint="Try again in a few seconds.",
                 reason="starting",

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from echo_core.errors import InternalError, NotFound, VaultUnreachable
 
@@ -21,9 +21,13 @@ from echo_mcp.limits import Workers
 from echo_mcp.outcomes import ANSWER_LIMIT, Envelope
 
 Arguments = Mapping[str, Any]
-Lane = Literal["vault", "index"]
+Lane = Literal["vault", "index", "start"]
 INDEX_WORKERS = 4
 """Threads of calls that need no vault: they never wait behind calls that hang in it."""
+START_WORKERS = 4
+"""Threads of calls that begin a conversation: they can do without a vault that does not answer."""
+LOOK_S = 0.25
+"""How often a waiting call looks whether waiting has become hopeless."""
 
 
 def default_limit(_: Arguments) -> int:
@@ -37,7 +41,9 @@ class ToolRecord:
 
     handler: gets the raw arguments, checks them, answers an envelope and raises nothing; runs in a thread.
     render: an envelope as readable text. annotations: MCP's hints. lane: "index" for handlers that never touch the
-    vault. writes: may change the vault. limit: from the arguments to the most characters of an answer.
+    vault, "start" for those that can do without it. writes: may change the vault. limit: from the arguments to the
+    most characters of an answer. known: answers without the vault, None when it cannot; asked when the time is up or,
+    where that is given, as soon as waiting is hopeless.
     """
 
     name: str
@@ -51,6 +57,8 @@ class ToolRecord:
     lane: Lane = "vault"
     writes: bool = True
     limit: Callable[[Arguments], int] = default_limit
+    known: Callable[[Arguments], Envelope | None] | None = None
+    hopeless: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,13 @@ class ToolStats:
     sent: int = 0
 
 
+class Rescue(NamedTuple):
+    """What may answer instead of a call that waits for the vault: see `ToolRecord`."""
+
+    known: Callable[[], Envelope | None]
+    hopeless: Callable[[], bool] | None
+
+
 class Registry:
     """Tools, resources and prompts by name, and the lanes their handlers run in.
 
@@ -99,6 +114,7 @@ class Registry:
         self._timeout_s = timeout_s
         self._lanes: dict[Lane, Workers] = {
             "vault": Workers("vault", workers), "index": Workers("index", INDEX_WORKERS),
+            "start": Workers("start", START_WORKERS),
         }
         self.stats: dict[str, ToolStats] = {}
         self.instructions: list[str] = []
@@ -149,7 +165,8 @@ class Registry:
         started = time.perf_counter()
         outcome, size = "abandoned", 0
         try:
-            envelope = await self._run(record.lane, partial(record.handler, arguments), record.writes)
+            rescue = None if record.known is None else Rescue(partial(record.known, arguments), record.hopeless)
+            envelope = await self._run(record.lane, partial(record.handler, arguments), record.writes, rescue)
             envelope, size = outcomes.sized(envelope, record.limit(arguments))
             outcome = outcomes.word(envelope)
             return envelope
@@ -177,17 +194,36 @@ class Registry:
         drained = [lane.drain(until) for lane in self._lanes.values()]
         return all(drained)
 
-    async def _run(self, lane: Lane, job: Callable[[], Envelope], writes: bool) -> Envelope:
+    async def _run(
+        self, lane: Lane, job: Callable[[], Envelope], writes: bool, rescue: Rescue | None = None
+    ) -> Envelope:
         future = self._lanes[lane].submit(job)
         waiter = asyncio.wrap_future(future)
-        done, _ = await asyncio.wait({waiter}, timeout=self._timeout_s)
-        if not done:
-            return self._late(began=not future.cancel(), writes=writes)
+        end = time.monotonic() + self._timeout_s
+        while not await self._ends(waiter, end, rescue):
+            late = time.monotonic() >= end
+            if rescue and (late or (rescue.hopeless and rescue.hopeless())):
+                known = await self._rescued(rescue)
+                if known is not None:
+                    future.cancel()
+                    return known
+            if late:
+                return self._late(began=not future.cancel(), writes=writes)
         if failure := waiter.exception():
             logs.LOGGER.error("handler-failed", exc_info=failure)
             return InternalError("the call failed for an unforeseen reason").envelope()
         envelope: Envelope = waiter.result()
         return envelope
+
+    async def _ends(self, waiter: asyncio.Future[Envelope], end: float, rescue: Rescue | None) -> bool:
+        """Whether the job ends until it is time to look again."""
+        left = max(0.0, end - time.monotonic())
+        done, _ = await asyncio.wait({waiter}, timeout=min(LOOK_S, left) if rescue and rescue.hopeless else left)
+        return bool(done)
+
+    async def _rescued(self, rescue: Rescue) -> Envelope | None:
+        """The answer without the vault, None when that is not known."""
+        return await asyncio.wrap_future(self._lanes["index"].submit(rescue.known))
 
     def _late(self, began: bool, writes: bool) -> Envelope:
         if began and writes:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from echo_bootstrap import bootstrap_op
-from echo_config import build_context
+from echo_config import build_context, cache_files
 from echo_context import OpContext
-from echo_core.errors import EchoError, VaultUnreachable
+from echo_core.errors import EchoError, IndexCorrupt, VaultUnreachable
 from echo_core.lint import lint
 from echo_core.vault.base import Vault
 from echo_offline import with_outbox
@@ -43,6 +43,9 @@ STOP_S = 8.5
 """Seconds from SIGTERM until running calls are left behind."""
 BACKUP_END_S = 1.0
 """Seconds that a backup gets to remove its unfinished file, and a message to arrive; else the next start sees to it."""
+
+KEEP_S = 30.0
+"""Seconds between two storings of what is known of the notes."""
 
 VAULT_SHARE = 0.85
 """Share of a call's time that one request of the vault, or the wait for the first reading, may take."""
@@ -81,6 +84,7 @@ class Parts:
             toolset.shutdown()
         self.background.settle(self.stopping_since + STOP_S)
         self.background.ended()
+        self.ctx.keep()
         if done:
             self._remember()
             self.ctx.close()
@@ -112,6 +116,7 @@ class Background:
             lambda: _refresh(ctx), lambda: _index(ctx), lambda: _findings(ctx), health, settings.index_ttl_s,
         )
         self._flusher = jobs.flusher(ctx, health)
+        self._keeper = jobs.Repeated("keep", ctx.keep, KEEP_S)
         self._probe = jobs.probe(ctx.reach.probe, settings.state_dir, health, self._vault_answers)
         desk = opening.desk(settings, ctx.vault)
         self.alerts = Alerts(desk.runs, settings.clock, Webhook(settings.notify_url) if settings.notify_url else None)
@@ -125,6 +130,7 @@ class Background:
         self.settler.start()
         self.alerts.start()
         self._nightly.start()
+        self._keeper.start()
         if self._folder:
             jobs.watch(self._folder, self._changed, self._stop)
 
@@ -151,6 +157,7 @@ class Background:
         self._stop.set()
         self.refresher.thread.stop()
         self._flusher.stop()
+        self._keeper.stop()
         self._probe.stop()
         self._nightly.stop()
         self.alerts.stop()
@@ -164,6 +171,7 @@ class Background:
 def build(settings: Settings) -> Parts:
     """A server that is ready to serve. The state folder exists; the vault is not touched."""
     watch = Watch()
+    facts_cache, notes_cache = cache_files(settings.state_dir, settings.place)
     outbox = Outbox(settings.state_dir, settings.place.name, "server")
 
     def wrapped(vault: Vault) -> Vault:
@@ -173,10 +181,11 @@ def build(settings: Settings) -> Parts:
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         wrap=wrapped,
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
-        facts_cache=_facts_cache(settings), backend=_patient(settings).open(),
+        facts_cache=facts_cache, notes_cache=notes_cache, keep_all=True, backend=_patient(settings).open(),
         trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
     )
     with_outbox(ctx, outbox, settings.state_dir)
+    ctx.replays_behind = True
     health = Health(ctx.reach)
     background = Background(ctx, settings, health, watch)
     outbox.on_wait = background.look_at_queue
@@ -193,9 +202,12 @@ def build(settings: Settings) -> Parts:
     ctx.checks["backup"] = lambda _: report.verdict(health.backups, health.runs)
     toolsets: list[Toolset] = []
     if "memory" in settings.toolsets:
-        # Recall answers from what has been read so far and says how much that is.
-        eager = ctx.varied(refresh=lambda: background.refresher.wait(0))
-        toolsets.append(MemoryToolset(ctx, eager, settings.core_only, settings.read_only))
+        # These two never ask the vault: the refresher keeps their index. Recall does not even wait for the first
+        # reading; it answers from what has been read so far and says how much that is.
+        resolving = ctx.varied(names=ctx.known.names)
+        recalling = resolving.varied(refresh=lambda: background.refresher.wait(0))
+        own = {"echo_resolve": resolving, "echo_recall": recalling}
+        toolsets.append(MemoryToolset(ctx, own, settings.core_only, settings.read_only))
     for toolset in toolsets:
         toolset.register_tools(registry)
     return Parts(settings, ctx, registry, health, McpDoor(registry), toolsets, background)
@@ -206,15 +218,11 @@ def _patient(settings: Settings) -> Place:
     return dataclasses.replace(settings.place, timeout_s=VAULT_SHARE * settings.timeout_s)
 
 
-def _facts_cache(settings: Settings) -> str:
-    """The catalog's cache, one for each vault; the command line on this state folder uses the same."""
-    return os.path.join(settings.state_dir, f"catalog-{settings.place.identity}.sqlite3")
-
-
 def _refuse_vanished(settings: Settings) -> None:
     """A folder that is missing or empty although its notes are known is more likely unmounted than new."""
     folder = settings.place.folder
-    if os.path.exists(_facts_cache(settings)) and not (os.path.isdir(folder) and os.listdir(folder)):
+    facts_cache, _ = cache_files(settings.state_dir, settings.place)
+    if os.path.exists(facts_cache) and not (os.path.isdir(folder) and os.listdir(folder)):
         raise SettingsFault([
             "The vault's folder (ECHO_BASE) is missing or empty, but ECHO_STATE_DIR knows its notes; mount it again, "
             "or remove the catalog file from ECHO_STATE_DIR to start a new vault there."
@@ -262,9 +270,11 @@ def queue(settings: Settings, retry: str, drop: str) -> dict[str, Any]:
 
 
 def _refresh(ctx: OpContext) -> bool:
-    """Bring the catalog up to the vault; whether anything changed."""
+    """Bring catalog and entity index up to the vault; whether any note changed."""
     ctx.feed.listen()
     changes = ctx.catalog.refresh()
+    with contextlib.suppress(IndexCorrupt):  # echo_health says so
+        ctx.index.load()
     return bool(changes.added or changes.changed or changes.removed)
 
 

@@ -10,21 +10,25 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Mapping, Optional
+from typing import TYPE_CHECKING, Callable, Mapping, Optional, Tuple
 
-from echo_context import OpContext, say_on_stderr
+from echo_context import Known, OpContext, say_on_stderr
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.errors import Misconfigured
 from echo_core.history import HistoryStore
 from echo_core.index_store import IndexStore
+from echo_core.known_index import KnownIndex
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
+from echo_core.note_cache import NoteCache
 from echo_core.route_store import RouteStore
 from echo_core.search_feed import SearchFeed
 from echo_core.vault.base import Vault
+from echo_core.vault.cached import CachedVault
 from echo_core.vault.folder import FolderVault
 from echo_core.vault.journaled import JournaledVault
+from echo_core.vault.known import KnownFirstVault, KnownVault
 from echo_core.vault.reach import ReachedVault
 from echo_place import DEFAULT_TIMEOUT_S, Place, place_of
 
@@ -85,12 +89,20 @@ def context_of(settings: CliSettings, wrap: Callable[[Vault], Vault] = lambda va
 
     wrap: as in `build_context`.
     """
-    cache = os.path.join(settings.state_dir, f"catalog-{settings.place.identity}.sqlite3")
+    facts_cache, notes_cache = cache_files(settings.state_dir, settings.place)
     return build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
-        allow_secrets=settings.allow_secrets, facts_cache=cache, backend=settings.place.open(), wrap=wrap,
+        allow_secrets=settings.allow_secrets, facts_cache=facts_cache, notes_cache=notes_cache,
+        backend=settings.place.open(), wrap=wrap, keep_all=not settings.place.folder,
         trust_s=0.0 if settings.place.folder else TRUST_S,
     )
+
+
+def cache_files(state_dir: str, place: Place) -> Tuple[str, str]:
+    """The files that keep facts and bytes of a vault's notes; server and command line on one state folder share them.
+    """
+    facts, notes = (os.path.join(state_dir, f"{what}-{place.identity}.sqlite3") for what in ("catalog", "notes"))
+    return facts, notes
 
 
 def make_vault_folder(root: str) -> None:
@@ -116,6 +128,8 @@ def build_context(
     wrap: Callable[[Vault], Vault] = lambda vault: vault,
     engine: Optional[Engine] = None,
     facts_cache: str = "",
+    notes_cache: str = "",
+    keep_all: bool = False,
     trust_s: float = 0.0,
 ) -> OpContext:
     """One vault with everything derived from it.
@@ -123,22 +137,28 @@ def build_context(
     state_dir: holds the versions of replaced notes; made when first needed. holder: name in the advisory lock,
     by default this host and process. backend: another vault than the folder `vault_root`, for example a fake.
     wrap: puts further wrappers around the journaled vault. engine: recall's engine; by default the built-in one.
-    facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing. trust_s: how long
-    index and route map count as current without asking the vault; 0 for a folder, where asking costs nothing.
+    facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing. notes_cache: the
+    same for the bytes of notes; keep_all: also of those that are only read for the catalog. trust_s: how long index
+    and route map count as current without asking the vault; 0 for a folder, where asking costs nothing.
     """
     history = HistoryStore(state_dir, clock)
     inner = ReachedVault(backend or FolderVault(vault_root))
-    vault = wrap(JournaledVault(inner, history))
+    notes = NoteCache(notes_cache)
+    vault = CachedVault(wrap(JournaledVault(inner, history)), notes, keep_all)
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
     index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete, trust_s)
     inner.expect(lambda path: _is_indexed(path, index))
-    feed = SearchFeed(lambda lost: _search_index(engine, clock), catalog, vault)
+    reading = KnownFirstVault(vault, catalog, notes) if keep_all else vault
+    feed = SearchFeed(lambda lost: _search_index(engine, clock), catalog, reading)
+    catalog.subscribe(lambda changes: notes.drop(changes.removed))
+    known = KnownVault(catalog, notes)
     return OpContext(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
         routes=RouteStore(vault, trust_s).load, feed=feed, lock=lock, history=history, owner=owner,
         allow_secrets=allow_secrets, token_required=token_required, read_only=read_only, notify=notify,
         reach=inner.reach,
+        known=Known(notes, Names(KnownIndex(index, known, catalog), catalog), RouteStore(known).load),
     )
 
 

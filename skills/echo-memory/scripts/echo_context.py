@@ -5,21 +5,25 @@ The server builds one context with warm parts (`echo_mcp.wiring`), the CLI build
 """
 from __future__ import annotations
 
+import sqlite3
 import sys
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
+from echo_core.errors import EchoError
 from echo_core.history import HistoryStore
 from echo_core.index_store import IndexStore
 from echo_core.linker_cache import LinkerCache
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
+from echo_core.note_cache import NoteCache
 from echo_core.routing import RouteMap
 from echo_core.search_feed import SearchFeed
-from echo_core.text import shorten
+from echo_core.text import plural, shorten, timespan
 from echo_core.vault.base import Vault
+from echo_core.vault.known import KnownVault, age_s
 from echo_core.vault.reach import Reach
 from echo_outbox import Outbox
 from echo_outbox_rows import Running
@@ -29,6 +33,18 @@ from echo_resume import Resumed
 def say_on_stderr(message: str) -> None:
     """The default for chatter that belongs to no envelope."""
     sys.stderr.write(message + "\n")
+
+
+class Known(NamedTuple):
+    """What still answers while the vault is away.
+
+    notes: bytes of notes as they were met last. names: like the context's, of the last index known. routes: the last
+    route map known, or the default one.
+    """
+
+    notes: NoteCache
+    names: Names
+    routes: Callable[[], RouteMap]
 
 
 @dataclass
@@ -43,9 +59,11 @@ class OpContext:
     (MCP and REST yes, CLI no). queue: counts of writes that wait, `{"depth", "parked", "conflicts"}`; None when
     there is no queue. flush: replays waiting writes and returns how many arrived. details: more facts for
     `echo_health`. outbox: keeps every write; None when nobody replays. state_dir: the folder for state. refresh: how
-    `fresh` is done; None walks the vault (the server keeps it warm). reach: whether the vault answers. checks: further
-    rows of `echo_health`: name -> (whether all is well, one line). running: the write this context is for. resumed:
-    what an earlier run of it left, None when this is the first.
+    `fresh` is done; None walks the vault (the server keeps it warm). replays_behind: whether somebody else replays
+    waiting writes, so that a call that only looks does not. reach: whether the vault answers. known: what answers
+    while it does not; offline: set in a context in which only that is asked, and then the same as `vault`. checks:
+    further rows of `echo_health`: name -> (whether all is well, one line). running: the write this context is for.
+    resumed: what an earlier run of it left, None when this is the first.
     """
 
     vault: Vault
@@ -57,6 +75,7 @@ class OpContext:
     feed: SearchFeed
     lock: AdvisoryLock
     history: HistoryStore
+    known: Known
     owner: str = "Operator"
     allow_secrets: bool = False
     token_required: bool = False
@@ -68,10 +87,12 @@ class OpContext:
     refresh: Optional[Callable[[], None]] = None
     outbox: Optional[Outbox] = None
     state_dir: str = ""
+    replays_behind: bool = False
     reach: Reach = field(default_factory=Reach)
     checks: Dict[str, Callable[["OpContext"], Tuple[bool, str]]] = field(default_factory=dict)
     running: Optional[Running] = None
     resumed: Optional[Resumed] = None
+    offline: Optional[KnownVault] = None
 
     def __post_init__(self) -> None:
         self.linker = LinkerCache(self.catalog)
@@ -82,8 +103,14 @@ class OpContext:
         other.linker = self.linker
         return other
 
+    def keep(self) -> None:
+        """Keep what is known of the vault for a run in which it is away."""
+        self.known.notes.save()
+        self.catalog.store()
+
     def close(self) -> None:
-        """Let go of the files in the state folder; the next call opens them again."""
+        """Keep what is known, and let go of the files in the state folder; the next call opens them again."""
+        self.keep()
         self.history.close()
         if self.outbox is not None:
             self.outbox.close()
@@ -100,12 +127,40 @@ class OpContext:
         else:
             self.refresh()
 
+    def offline_facts(self) -> Dict[str, Any]:
+        """`{"offline": True, "age_s"?}` when the answer is of what was known before; `{}` else.
+
+        age_s: seconds since what was read was surely what the vault held; left out when nobody can tell.
+        """
+        if self.offline is None:
+            return {}
+        at = self.offline.oldest or self.catalog.as_of()
+        return {"offline": True} if at is None else {"offline": True, "age_s": age_s(at)}
+
+    def offline_notice(self) -> str:
+        """The same in words, with the writes that are not in it; "" when the vault was asked."""
+        if self.offline is None:
+            return ""
+        known = self.offline_facts().get("age_s")
+        age = "" if known is None else f" {timespan(known)} ago"
+        waiting = _quietly(self.queue_counts)
+        rest = f" Not in it: {plural(waiting, 'write')} waiting for the vault." if waiting else ""
+        return f"The vault does not answer; this is what ECHO knew{age}.{rest}"
+
     def queue_counts(self) -> Dict[str, int]:
         """`{"depth", "parked", "conflicts"}`: writes that wait or need a decision, and texts that were written over."""
         counts = {"depth": 0, "parked": 0}
         counts.update(self.queue() if self.queue else {})
         counts["conflicts"] = counts.get("conflicts", 0) + len(self.history.conflicts())
         return counts
+
+
+def _quietly(counts: Callable[[], Dict[str, int]]) -> int:
+    """How many writes wait; 0 when the queue cannot be read, which has its own place to be said."""
+    try:
+        return counts()["depth"]
+    except (EchoError, OSError, sqlite3.Error):
+        return 0
 
 
 Envelope = Dict[str, Any]

@@ -44,11 +44,14 @@ def load_op(brief: bool = True, *, ctx: OpContext) -> Envelope:
     _read_notes(ctx)
     reading = _Reading(ctx)
     parts = reading.brief_parts() if brief else reading.whole_parts()
+    if ctx.offline and not any(part.text for part in parts.values()):
+        raise VaultUnreachable("the vault is away, and nothing of a load is known", reason="not-kept")
     counts = reading.attempt("the queue", ctx.queue_counts, {"parked": 0, "conflicts": 0})
     answer = ok(
         sections={**dict.fromkeys(parts, ""), **reading.numbers()}, queued_flushed=reading.flushed, offline=False,
         parked=counts["parked"], conflicts=counts["conflicts"], aging=reading.aging(),
     )
+    answer.update(ctx.offline_facts())
     hints = reading.hints(answer)
     if hints:
         answer["hint"] = " ".join(hints)
@@ -139,9 +142,9 @@ class _Reading:
     def _marker(self) -> str:
         text = self._text(MARKER)
         values = frontmatter.parse(text).values
-        self.bootstrapped = bool(text)
+        self.bootstrapped = bool(text) or self._ctx.offline is not None  # away, nobody can tell
         if not text:
-            return "not bootstrapped"
+            return "" if self.bootstrapped else "not bootstrapped"
         version, since = (one_line(str(values.get(key) or "?")) for key in ("schema_version", "bootstrapped"))
         return f"schema_version {version}, bootstrapped {since}"
 
@@ -164,7 +167,7 @@ class _Reading:
 
     def hints(self, answer: Envelope) -> List[str]:
         """What to do about what waits."""
-        hints = []
+        hints = [self._ctx.offline_notice()] if self._ctx.offline else []
         if not self.bootstrapped:
             hints.append("This vault was never set up: the operator runs `echo.py bootstrap` once.")
         if answer["parked"] or answer["conflicts"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, Callable, Dict, Iterator, List, Mapping
 
+import echo_known
 import echo_tools
 from echo_arguments import given, validate
 from echo_config import CliSettings, context_of
@@ -79,8 +80,8 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
     While earlier writes still wait, a new one waits behind them, so that all arrive in the order they were made.
     """
     outbox = ctx.outbox
-    if outbox is None or tool.name in QUEUE_TOOLS:
-        return echo_tools.run(tool, arguments, ctx)
+    if outbox is None or tool.name in QUEUE_TOOLS or (tool.reads and ctx.replays_behind):
+        return echo_known.run(tool, arguments, ctx)
     known = len(outbox.damaged())
     try:
         behind, trouble = _still_waiting(outbox, ctx), ""
@@ -90,7 +91,7 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
     if tool.name in WRITES:
         envelope = _write(tool, arguments, behind, outbox, ctx)
     else:
-        envelope = echo_tools.run(tool, arguments, ctx)
+        envelope = echo_known.run(tool, arguments, ctx)
     trouble = trouble or _set_aside(outbox.damaged()[known:])
     if trouble:
         envelope["warnings"] = [*envelope.get("warnings", []), trouble]

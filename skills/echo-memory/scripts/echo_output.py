@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List, Mapping
 
-from echo_core.text import one_line, plural, shorten
+from echo_core.text import one_line, plural, shorten, timespan
 
 SUMMARY_CHARS = 300
 """Longest first line; what is cut from it stands among the facts below."""
@@ -41,7 +41,7 @@ def render(tool_name: str, envelope: Mapping[str, Any]) -> str:
     The first line is the summary: for a failure `code: error`, for a decision its action, otherwise what was
     done or found. tool_name: `echo_...`, or a verb of the CLI; an unknown one gets a plain summary.
     """
-    summary = shorten(one_line(_summary(tool_name, envelope)), SUMMARY_CHARS)[0]
+    summary = shorten(one_line(_dated(_summary(tool_name, envelope), envelope)), SUMMARY_CHARS)[0]
     lines = [summary]
     action = str(envelope.get("action", ""))
     if not envelope.get("ok") and action in RESOLUTIONS:
@@ -73,6 +73,14 @@ def _preview(envelope: Mapping[str, Any]) -> str:
 
 
 _WOULD_WORDS = {"inbox": "add a line to", "trash": "move to the trash", "restore": "bring back a version of"}
+
+
+def _dated(summary: str, envelope: Mapping[str, Any]) -> str:
+    """The summary, in front of it that the vault was not asked and how old the answer is."""
+    if envelope.get("offline") is not True:
+        return summary
+    age = envelope.get("age_s")
+    return f"OFFLINE{f', as of {timespan(age)} ago' if isinstance(age, int) else ''}: {summary}"
 
 
 def _plain_summary(envelope: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from echo_context import Envelope, OpContext, ok
-from echo_core.errors import InvalidArgument
+from echo_core.errors import InvalidArgument, VaultUnreachable
 from echo_core.kinds import KINDS, OWN_TYPES, is_searchable, kind_of
 from echo_core.note import NoteFacts
 from echo_core.notebytes import displayable
@@ -43,10 +43,13 @@ def recall_op(
     if not any(unicodedata.category(char)[0] in "LN" for char in query):
         raise InvalidArgument("query holds no word to look for", hint="Ask with at least one word.", field="query")
     ctx.fresh()
-    search = ctx.feed.catch_up()
+    away = ctx.offline is not None
+    search = ctx.feed.gather() if away else ctx.feed.catch_up()
+    if away and not len(search):  # not to be taken for a memory in which nothing fits
+        raise VaultUnreachable("the vault is away, and the text of no note is kept", reason="not-kept")
     building = _building(ctx)
     known, warnings = _known_kinds(kinds, search, bool(building))
-    hits, wanted = ctx.feed.find(query, limit=limit, kinds=known, since=since or "", until=until or "")
+    hits, wanted = ctx.feed.find(query, away, limit=limit, kinds=known, since=since or "", until=until or "")
     building = building or _building(ctx)
     hits = [hit for hit in hits if not ctx.catalog.is_gone(hit.path)]
     linked = _linked(hits, ctx) if include_linked else []
@@ -160,6 +163,8 @@ def _nothing(kinds: Sequence[str], since: str, until: str, searched: int) -> str
 
 def _building(ctx: OpContext) -> Dict[str, Any]:
     """`index: building` and the share that is searchable, while the vault is read for the first time."""
+    if ctx.offline is not None:
+        return {}
     if ctx.catalog.refreshes() and not ctx.feed.building():
         return {}
     return {"index": "building", "coverage": round(ctx.feed.coverage(), 2)}
@@ -170,6 +175,9 @@ def _blind_spots(ctx: OpContext) -> List[str]:
     unread = [path for path in ctx.catalog.problems() if (record := ctx.catalog.record(path)) and not record.version]
     unread = sorted({*unread, *ctx.feed.missed()})
     blind = []
+    unkept = sum(map(is_searchable, ctx.catalog.paths())) - len(ctx.feed.search) if ctx.offline is not None else 0
+    if unkept > 0:
+        blind.append(f"not searched, since the text is not kept: {plural(unkept, 'note')}")
     for why, places in (("not searched, since it cannot be read", [*ctx.catalog.unreadable(), *unread]),
                         ("searched only in its first part, since it is very long", ctx.feed.search.cut())):
         if places:

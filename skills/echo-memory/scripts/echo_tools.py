@@ -49,6 +49,11 @@ class Tool:
     destructive: bool = False
     again: bool = False
 
+    @property
+    def looks(self) -> bool:
+        """Whether a call may be answered from what is known of the vault; `echo_health` speaks of the vault itself."""
+        return (self.reads or self.name == "echo_load") and self.name != "echo_health"
+
     def input_schema(self) -> Dict[str, Any]:
         """JSON Schema of the arguments."""
         return input_schema(self.params)
@@ -56,13 +61,16 @@ class Tool:
     def output_schema(self) -> Dict[str, Any]:
         """JSON Schema of the envelope, failures included: an object with `ok`, flat, open for further fields."""
         properties: Dict[str, Any] = {"ok": {"type": "boolean"}}
-        for name, kind in {**ANSWER_FIELDS, **self.returns}.items():
+        offline = OFFLINE_FIELDS if self.looks else {}
+        for name, kind in {**ANSWER_FIELDS, **self.returns, **offline}.items():
             properties[name] = {"type": kind}
         return {"type": "object", "properties": properties, "required": ["ok"]}
 
 
 ANSWER_FIELDS = {"action": "string", "code": "string", "error": "string", "hint": "string", "warnings": "array"}
 """Fields any envelope may have."""
+OFFLINE_FIELDS = {"offline": "boolean", "age_s": "integer"}
+"""Further ones of an answer that can be given while the vault is away."""
 
 _TRIED = {"would": "string", "dry_run": "boolean", "diff": "string", "truncated": "boolean", "total_chars": "integer"}
 """Fields of a call that was only tried."""
@@ -109,7 +117,7 @@ TOOLS: Tuple[Tool, ...] = (
         "Call it once at the start of every conversation, before anything else. "
         "Returns `sections` of at most 6,000 characters; `brief: false` gives the whole notes.",
         (Param("brief", "boolean", "Short digest (default) or whole notes.", default=True),),
-        {"sections": "object", "queued_flushed": "integer", "offline": "boolean", "parked": "integer",
+        {"sections": "object", "queued_flushed": "integer", "parked": "integer",
          "conflicts": "integer", "aging": "integer"},
         core=True, again=True,
     ),

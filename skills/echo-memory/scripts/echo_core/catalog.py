@@ -136,6 +136,14 @@ class Catalog:
         """Path -> why this note could not be read or parsed."""
         return self._reader.problems()
 
+    def seed(self) -> None:
+        """Take in what an earlier run has kept, without asking the vault; a refresh begins with the same."""
+        self._refresher.seed()
+
+    def as_of(self) -> Optional[float]:
+        """When the vault was last seen to be as this says, in seconds since the epoch; None before the first time."""
+        return self._refresher.as_of
+
     def refreshes(self) -> int:
         """How many refreshes went through."""
         return self._refresher.finished
@@ -186,7 +194,13 @@ class Catalog:
         reading = self._reader.parse(path, data)
         # Time 0: the next refresh reads it once more, since somebody else may write in the same instant.
         self._tables.apply([(Record.of(reading.facts, len(data), 0, reading.version), reading.text)], [])
+        self._refresher.told(path)
 
     def forget(self, path: str) -> None:
         """Take in that the note at `path` was just deleted or moved away."""
         self._tables.apply([], [path])
+        self._refresher.told(path)
+
+    def store(self) -> None:
+        """Keep what `touch` and `forget` told also for the next run; a refresh keeps the rest."""
+        self._refresher.store()

@@ -29,7 +29,8 @@ SKEW_NS = 2_000_000_000
 class Refresher:
     """Refreshes the tables of one catalog, one thread at a time.
 
-    unreadable: the places the last walk had to leave out. finished: how many refreshes went through.
+    unreadable: the places the last walk had to leave out. finished: how many refreshes went through. as_of: when the
+    vault was last seen to be as the tables say, in seconds since the epoch; None before the first time.
     """
 
     def __init__(self, vault: Vault, reader: Reader, tables: Tables, cache: RecordCache) -> None:
@@ -39,21 +40,47 @@ class Refresher:
         self._cache = cache
         self._cache_loaded = False
         self._lock = threading.RLock()
+        self._telling = threading.Lock()
+        self._seeding = threading.Lock()
         self.unreadable: List[str] = []
         self.finished = 0
+        self.as_of: Optional[float] = None
+        self._told: Set[str] = set()
 
     def hidden(self, path: str) -> bool:
         """Whether `path` lies where the last walk could not look."""
         return any(place in ("", path) or path.startswith(place + "/") for place in self.unreadable)
 
-    def refresh(self) -> Changes:
-        """Bring the tables up to date. Raises the vault's errors when the vault as a whole cannot be read."""
-        with self._lock:
+    def seed(self) -> None:
+        """Take in what is known from an earlier run, once; asks nothing of the vault."""
+        with self._seeding:  # not the other lock: a refresh holds that for as long as the vault does not answer
             if not self._cache_loaded:
                 self._cache_loaded = True
                 self._tables.seed(self._cache.load())
+                self.as_of = self._cache.confirmed_at()
+
+    def told(self, path: str) -> None:
+        """The tables have just been told of an own write to `path`, which the cache does not know yet."""
+        with self._telling:
+            self._told.add(path)
+
+    def store(self) -> None:
+        """Bring what the tables were told of own writes into the cache; the next refresh reads those notes once more.
+        """
+        with self._telling:
+            told, self._told = self._told, set()
+        known = {path: self._tables.records.get(path) for path in told}
+        stored = [record for record in known.values() if record is not None and record.version]
+        if told and self._cache.save(stored, [path for path, record in known.items() if record is None]):
+            self._cache.confirm(self.as_of or 0.0)
+
+    def refresh(self) -> Changes:
+        """Bring the tables up to date. Raises the vault's errors when the vault as a whole cannot be read."""
+        with self._lock:
+            self.seed()
             with self._tables.lock:
                 known = dict(self._tables.records)
+            looked = time.time()
             stats = list(self._vault.walk())
             if known and not stats and not self.finished:  # known from an earlier run: an empty mount point
                 raise emptied()
@@ -65,6 +92,8 @@ class Refresher:
             stored = self._read_stale(known, self._stale(known, notes), total)
             if stored or total.removed:
                 self._cache.save(stored, total.removed)
+            self._cache.confirm(looked)
+            self.as_of = looked
             self.finished += 1
             return total
 

@@ -2,13 +2,22 @@
 from __future__ import annotations
 
 import threading
-from typing import Dict, Iterable, List, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Protocol, Set, Tuple
 
 from echo_core.catalog import Catalog
 from echo_core.index import EntityIndex, Entry
-from echo_core.index_store import IndexStore
 from echo_core.note_names import file_stem, note_keys
 from echo_core.text import name_keys
+
+
+class IndexSource(Protocol):
+    """Where the index comes from: `IndexStore`, or what is known of it."""
+
+    def load(self) -> EntityIndex:
+        """The index as it stands now."""
+
+    def known(self) -> Optional[EntityIndex]:
+        """The index as of the last load, None before the first."""
 
 
 class IndexNames:
@@ -17,7 +26,7 @@ class IndexNames:
     index: the index as of the last `follow`, shared and not to be changed. Thread-safe.
     """
 
-    def __init__(self, store: IndexStore, catalog: Catalog) -> None:
+    def __init__(self, store: IndexSource, catalog: Catalog) -> None:
         self._store = store
         self._catalog = catalog
         self._lock = threading.RLock()

@@ -15,8 +15,7 @@ from echo_core.autolink import Linkable
 from echo_core.catalog import Catalog
 from echo_core.conflicts import conflict_copy
 from echo_core.errors import Ambiguous, NotFound
-from echo_core.index_names import IndexNames
-from echo_core.index_store import IndexStore
+from echo_core.index_names import IndexNames, IndexSource
 from echo_core.kinds import SYSTEM_NOTES, is_system, kind_of
 from echo_core.nearest import NearestNames
 from echo_core.note_names import file_stem, note_keys
@@ -61,7 +60,7 @@ class Names:
     The index file is looked at again once after each refresh of the catalog, the catalog's notes at once.
     """
 
-    def __init__(self, index: IndexStore, catalog: Catalog) -> None:
+    def __init__(self, index: IndexSource, catalog: Catalog) -> None:
         self._catalog = catalog
         self._entities = IndexNames(index, catalog)
         self._nearest = NearestNames()

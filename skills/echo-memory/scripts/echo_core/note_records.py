@@ -1,24 +1,27 @@
 """What the catalog keeps of one note, and a file that keeps it between two runs (a cache: losing it costs time only).
 
-The file is SQLite. A row that is damaged, of another format or no longer fits the note's size and time is not used;
-a file that cannot be used at all is thrown away and made anew.
+A row that is damaged or no longer fits the note's size and time is not used.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import sqlite3
 import zlib
-from contextlib import closing
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
+from echo_core.cache_file import CacheFile, storable
 from echo_core.frontmatter import Problem
 from echo_core.note import NoteFacts
 from echo_core.note_names import link_keys, note_keys
 
 # The names of the facts are part of it, so that a new fact is never missing from an old row.
 CACHE_FORMAT = "2:" + ",".join(field.name for field in dataclasses.fields(NoteFacts))
+
+_TABLE = ("CREATE TABLE notes (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, head TEXT, facts TEXT,"
+          " checksum INTEGER)")
 
 
 class Record:
@@ -95,83 +98,38 @@ class RecordCache:
     """The cache file of one vault. path: on this host, outside the vault; "" keeps nothing."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self._file = CacheFile(path, CACHE_FORMAT, [_TABLE]) if path else None
 
     def load(self) -> List[Record]:
         """All good records; none when there is no usable file."""
-        if not self._path or not os.path.exists(self._path):
+        if self._file is None:
             return []
-        try:
-            with closing(self._open()) as database:
-                rows = database.execute("SELECT path, size, mtime_ns, head, facts, checksum FROM notes").fetchall()
-        except (sqlite3.Error, OSError):
-            return []
+        rows = self._file.rows("SELECT path, size, mtime_ns, head, facts, checksum FROM notes")
         return [record for record in map(_record, rows) if record is not None]
 
     def save(self, changed: Iterable[Record], removed: Iterable[str]) -> bool:
         """Store and drop records. Returns False when that was not possible now: nobody depends on it."""
-        if not self._path:
-            return False
-        rows = [record.row() for record in changed if _storable(record.path)]
-        for attempt in range(2):
-            try:
-                with closing(self._open()) as database, database:
-                    database.executemany("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?, ?)", rows)
-                    gone = [(path,) for path in removed if _storable(path)]
-                    database.executemany("DELETE FROM notes WHERE path = ?", gone)
-                return True
-            except sqlite3.OperationalError:
-                return False
-            except sqlite3.DatabaseError:
-                if attempt or not self._discard():
-                    return False
-            except OSError:
-                return False
-        return False
+        rows = [record.row() for record in changed if storable(record.path)]
+        gone = [(path,) for path in removed if storable(path)]
 
-    def _open(self) -> sqlite3.Connection:
-        """The database with its tables; another format is emptied first."""
-        if not os.path.exists(self._path):
-            os.makedirs(os.path.dirname(self._path) or ".", mode=0o700, exist_ok=True)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        database = sqlite3.connect(self._path, timeout=0.3)
+        def work(database: sqlite3.Connection) -> None:
+            database.executemany("INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?, ?, ?)", rows)
+            database.executemany("DELETE FROM notes WHERE path = ?", gone)
+
+        return self._file is not None and self._file.change(work)
+
+    def confirmed_at(self) -> Optional[float]:
+        """When the vault was last seen to be as the file says, in seconds since the epoch; None without a file."""
         try:
-            known = database.execute("SELECT name FROM sqlite_master WHERE name = 'format'").fetchone()
-            stored = database.execute("SELECT value FROM format").fetchone() if known else None
-            if stored != (CACHE_FORMAT,):
-                self._create(database)
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    def _create(self, database: sqlite3.Connection) -> None:
-        with database:
-            database.execute("DROP TABLE IF EXISTS notes")
-            database.execute("DROP TABLE IF EXISTS format")
-            database.execute("CREATE TABLE format (value TEXT)")
-            database.execute(
-                "CREATE TABLE notes (path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, head TEXT, facts TEXT,"
-                " checksum INTEGER)"
-            )
-            database.execute("INSERT INTO format VALUES (?)", (CACHE_FORMAT,))
-
-    def _discard(self) -> bool:
-        """Throw the file away; False when that is not allowed."""
-        try:
-            os.unlink(self._path)
+            return (os.stat(self._file.path).st_mtime or None) if self._file else None
         except OSError:
-            return False
-        return True
+            return None
 
-
-def _storable(path: str) -> bool:
-    """Whether SQLite can hold the text: a file name that is not UTF-8 it cannot."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    def confirm(self, at: float) -> None:
+        """Note that the vault was as the file says at this moment, in seconds since the epoch; 0 for none."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                os.utime(self._file.path, (at, at))
 
 
 def _record(row: Sequence[Any]) -> Optional[Record]:

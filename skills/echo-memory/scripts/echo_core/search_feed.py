@@ -4,12 +4,13 @@ The server listens from the start; the command line reads the notes only when a 
 """
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set
 
 from echo_core.catalog import Catalog, Changes
-from echo_core.errors import EchoError
+from echo_core.errors import EchoError, VaultUnreachable
 from echo_core.kinds import is_searchable, kind_of
 from echo_core.notebytes import decode
 from echo_core.search_faults import IndexBusy, IndexLost
@@ -61,17 +62,19 @@ class SearchFeed:
                 self._search = self._make(self._losses)
             return self._search
 
-    def find(self, query: str, **asked: Any) -> Found:
+    def find(self, query: str, away: bool = False, **asked: Any) -> Found:
         """What `SearchIndex.find` answers, of every note of the catalog if need be; an index that is lost is made anew.
 
         While many notes are still to be read by somebody else, the answer is of those that have been: see `building`.
+        away: see `gather`.
         """
-        index = self.catch_up()
+        current = self.gather if away else self.catch_up
+        index = current()
         try:
             return index.find(query, **asked)
         except IndexLost:
             self._lose(index)
-            return self.catch_up().find(query, **asked)
+            return current().find(query, **asked)
 
     def listen(self) -> None:
         """Hear of every change from now on."""
@@ -99,6 +102,12 @@ class SearchFeed:
                 pass  # another process reads the same notes: what it has read so far is found
             finally:
                 self._reading.release()
+        return self.search
+
+    def gather(self) -> SearchIndex:
+        """Like `catch_up` while the vault is away: with what can be had of the notes, the rest is left out."""
+        with contextlib.suppress(VaultUnreachable):
+            self.catch_up(everything=True)
         return self.search
 
     def settle(self) -> None:
@@ -203,17 +212,18 @@ class SearchFeed:
 
     def _read_missing(self) -> None:
         """Index what is not indexed yet, in parts that become searchable together."""
-        if self._todo is None:
+        wanted = self._todo
+        if wanted is None:
             self.search.restore()
-            self._compare()
-        todo = sorted(self._todo or ())
+            wanted = self._compare()
+        todo = sorted(wanted)
         for start in range(0, len(todo), COMMIT_NOTES):
             self._read_part(todo[start:start + COMMIT_NOTES])
             if len(todo) > AT_ONCE:
                 self.search.commit()
 
-    def _compare(self) -> None:
-        """Find out which notes are indexed as they are; once the vault was read, forget those that are no more."""
+    def _compare(self) -> Set[str]:
+        """The notes that are not indexed as they are; once the vault was read, forget those that are no more."""
         indexed = self.search.versions()
         with self._lock:
             paths = [path for path in self._catalog.paths() if is_searchable(path)]
@@ -225,6 +235,7 @@ class SearchFeed:
                 for path in indexed.keys() - set(paths):
                     self.search.delete(path)
                 self._todo = todo
+        return todo
 
     def _read_part(self, paths: List[str]) -> None:
         for path in paths:
@@ -233,7 +244,7 @@ class SearchFeed:
                     self._put(path, self._pending[path])
                     self._forget_pending(path)
         with self._lock:
-            stale = [path for path in paths if self._todo and path in self._todo]
+            stale = [path for path in paths if self._wants(path)]
         try:
             for path, data in self._vault.read_many(stale):
                 self._put_read(path, data)
@@ -241,9 +252,13 @@ class SearchFeed:
             self._vault.check()
             self._read_each(stale)
 
+    def _wants(self, path: str) -> bool:
+        """Whether a note that was to be read has not been indexed meanwhile."""
+        return self._todo is None or path in self._todo
+
     def _read_each(self, paths: List[str]) -> None:
         for path in paths:
-            if self._todo and path in self._todo:
+            if self._wants(path):
                 try:
                     self._put_read(path, self._vault.read(path))
                 except EchoError:  # recall names it

@@ -131,6 +131,16 @@ def suspicious_unicode(text: str) -> int:
     return hidden + sum(len(run) for run in _ZERO_WIDTH_RUN.findall(text))
 
 
+def timespan(seconds: int) -> str:
+    """Seconds in words, in the largest unit that gives at least two: "90 seconds", "3 minutes", "40 hours"."""
+    if seconds < 5:
+        return "a few seconds"
+    for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return plural(seconds // length, unit)
+    return plural(seconds, "second")
+
+
 def plural(count: int, noun: str) -> str:
     """`count` with its noun in the right number: "1 note", "2 notes", "3 entries"."""
     if count == 1:
