@@ -6,6 +6,8 @@ the server's text.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +16,9 @@ from typing import Any
 import pytest
 from fakes.olrapi import Olrapi
 from restvault import KEY
-from serverproc import Server, running_server
+from serverproc import Server, environment, running_server
 
+SCRIPTS = Path(__file__).parent.parent / "skills/echo-memory/scripts"
 INDEX = "_agent/index/entities.json"
 
 
@@ -172,3 +175,46 @@ def test_a_server_that_is_stopped_looks_before_it_ends(tmp_path: Path) -> None:
         note.write_text("# A\n- theirs\n")
         assert server.stop() == 0
         assert note.read_text() == "# A\n- ours\n- theirs\n"
+
+
+def test_a_server_that_was_killed_is_followed_by_one_that_looks(tmp_path: Path) -> None:
+    """What was on watch outlives the process: the next one puts it back."""
+    (tmp_path / "vault").mkdir()
+    note = tmp_path / "vault/a.md"
+    note.write_text("# A\n")
+    with Olrapi(str(tmp_path / "vault"), key=KEY) as api:
+        settings = {"ECHO_BASE": api.url, "ECHO_KEY": KEY}
+        with running_server(tmp_path, **settings) as server:
+            assert server.call("echo_append_note", path="a.md", line="- ours")["ok"]
+            server.process.kill()
+            server.process.wait(10)
+        note.write_text("# A\n- theirs\n")
+        with running_server(tmp_path, **settings) as server:
+            until(lambda: note.read_text() == "# A\n- ours\n- theirs\n")
+            assert server.call("echo_health")["ok"]
+
+
+def test_the_command_line_looks_at_its_next_call(tmp_path: Path) -> None:
+    """It does not wait for a second after each write; a call that has nothing to look at asks nothing more."""
+    (tmp_path / "vault").mkdir()
+    note = tmp_path / "vault/a.md"
+    note.write_text("# A\n")
+    with Olrapi(str(tmp_path / "vault"), key=KEY) as api:
+        env = environment(tmp_path / "vault", tmp_path / "state", ECHO_BASE=api.url, ECHO_KEY=KEY)
+        said = []
+
+        def command(*words: str) -> int:
+            """Run a command line; how many requests it cost."""
+            api.log.clear()
+            done = subprocess.run([sys.executable, "-S", str(SCRIPTS / "echo.py"), *words], env=env, check=True,
+                                  capture_output=True, text=True, timeout=60)
+            said.append(done.stderr)
+            return api.log.count()
+
+        command("get", "a.md")
+        usual = command("get", "a.md")
+        command("append", "a.md", "- ours")
+        note.write_text("# A\n- theirs\n")
+        until(lambda: command("get", "a.md") and note.read_text() == "# A\n- ours\n- theirs\n")
+        assert "a.md had been written over: 1 place put back" in said[-1]
+        until(lambda: command("get", "a.md") == usual)

@@ -17,6 +17,7 @@ import echo_replay
 import watchfiles
 from echo_context import OpContext
 from echo_core.errors import EchoError, VaultAuth, VaultUnreachable
+from echo_edits import index_notes
 
 from echo_mcp import logs
 from echo_mcp.health import PROBE_S, Health
@@ -197,9 +198,15 @@ def probe(check: Callable[[], None], state_dir: str, health: Health, answered: C
 
 
 def flusher(ctx: OpContext, health: Health) -> Repeated:
-    """The daemon that replays waiting writes, once each FLUSH_S and when the vault has just answered."""
+    """The daemon that replays waiting writes and enters what waits for the index.
+
+    Once each FLUSH_S, and when the vault has just answered.
+    """
 
     def once() -> None:
+        if ctx.index.pending:  # their entries met a held lock
+            with contextlib.suppress(EchoError):
+                index_notes(ctx, [])
         outbox = ctx.outbox
         if outbox is None:
             return

@@ -15,7 +15,6 @@ from echo_config import build_context, cache_files
 from echo_context import OpContext
 from echo_core.errors import EchoError, IndexCorrupt, VaultUnreachable
 from echo_core.lint import lint
-from echo_core.vault.base import Vault
 from echo_offline import with_outbox
 from echo_outbox import Outbox
 from echo_outbox_vault import OutboxVault
@@ -36,8 +35,6 @@ from echo_mcp.settler import Settler
 from echo_mcp.statedir import kept_token
 from echo_mcp.toolsets import Toolset
 from echo_mcp.toolsets.memory import MemoryToolset
-from echo_mcp.vaults.settled import SettledVault
-from echo_mcp.vaults.watch import Watch
 
 STOP_S = 8.5
 """Seconds from SIGTERM until running calls are left behind."""
@@ -107,9 +104,9 @@ class Parts:
 class Background:
     """The threads behind the server."""
 
-    def __init__(self, ctx: OpContext, settings: Settings, health: Health, watch: Watch) -> None:
+    def __init__(self, ctx: OpContext, settings: Settings, health: Health) -> None:
         self._ctx = ctx
-        self.settler = Settler(ctx, watch)
+        self.settler = Settler(ctx)
         self._folder = settings.place.folder
         self._stop = threading.Event()
         self.refresher = jobs.Refresher(
@@ -170,16 +167,11 @@ class Background:
 
 def build(settings: Settings) -> Parts:
     """A server that is ready to serve. The state folder exists; the vault is not touched."""
-    watch = Watch()
     facts_cache, notes_cache = cache_files(settings.state_dir, settings.place)
     outbox = Outbox(settings.state_dir, settings.place.name, "server")
-
-    def wrapped(vault: Vault) -> Vault:
-        return OutboxVault(vault if settings.place.folder else SettledVault(vault, watch), outbox)
-
     ctx = build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
-        wrap=wrapped,
+        wrap=lambda vault: OutboxVault(vault, outbox), second_look="" if settings.place.folder else "server",
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
         facts_cache=facts_cache, notes_cache=notes_cache, keep_all=True, backend=_patient(settings).open(),
         trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
@@ -187,7 +179,7 @@ def build(settings: Settings) -> Parts:
     with_outbox(ctx, outbox, settings.state_dir)
     ctx.replays_behind = True
     health = Health(ctx.reach)
-    background = Background(ctx, settings, health, watch)
+    background = Background(ctx, settings, health)
     outbox.on_wait = background.look_at_queue
     ctx.feed.behind = background.refresher.thread.wake
     # Calls wait for the first reading, a little shorter than a call may take; later the threads above keep it fresh.

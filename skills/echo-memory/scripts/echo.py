@@ -156,6 +156,10 @@ def _called(call: Call, environ: Optional[Mapping[str, str]]) -> Dict[str, Any]:
         echo_config.make_vault_folder(settings.place.folder)
     ctx = echo_offline.open_cli(settings)
     try:
+        if ctx.watch is not None:
+            import echo_settle
+
+            echo_settle.catch_up(ctx)
         envelope = echo_offline.run(call.tool, call.arguments, ctx)
     finally:
         ctx.close()

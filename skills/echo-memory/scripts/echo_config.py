@@ -35,6 +35,7 @@ from echo_place import DEFAULT_TIMEOUT_S, Place, place_of
 if TYPE_CHECKING:
     from echo_core.bm25 import Engine
     from echo_core.search import SearchIndex
+    from echo_core.watch import Watch
 
 DEFAULT_OWNER = "Operator"
 DEFAULT_LOCK_TTL_S = 30
@@ -94,7 +95,7 @@ def context_of(settings: CliSettings, wrap: Callable[[Vault], Vault] = lambda va
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         allow_secrets=settings.allow_secrets, facts_cache=facts_cache, notes_cache=notes_cache,
         backend=settings.place.open(), wrap=wrap, keep_all=not settings.place.folder,
-        trust_s=0.0 if settings.place.folder else TRUST_S,
+        trust_s=0.0 if settings.place.folder else TRUST_S, second_look="" if settings.place.folder else "cli",
     )
 
 
@@ -131,6 +132,7 @@ def build_context(
     notes_cache: str = "",
     keep_all: bool = False,
     trust_s: float = 0.0,
+    second_look: str = "",
 ) -> OpContext:
     """One vault with everything derived from it.
 
@@ -140,11 +142,13 @@ def build_context(
     facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing. notes_cache: the
     same for the bytes of notes; keep_all: also of those that are only read for the catalog. trust_s: how long index
     and route map count as current without asking the vault; 0 for a folder, where asking costs nothing.
+    second_look: the door, "server" or "cli", that looks again at what was written; "" where the vault loses nothing.
     """
     history = HistoryStore(state_dir, clock)
     inner = ReachedVault(backend or FolderVault(vault_root))
     notes = NoteCache(notes_cache)
-    vault = CachedVault(wrap(JournaledVault(inner, history)), notes, keep_all)
+    watched, watch = _watched(JournaledVault(inner, history), history, second_look)
+    vault = CachedVault(wrap(watched), notes, keep_all)
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
     index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete, trust_s)
@@ -157,9 +161,21 @@ def build_context(
         vault=vault, clock=clock, catalog=catalog, index=index, names=Names(index, catalog),
         routes=RouteStore(vault, trust_s).load, feed=feed, lock=lock, history=history, owner=owner,
         allow_secrets=allow_secrets, token_required=token_required, read_only=read_only, notify=notify,
-        reach=inner.reach,
+        reach=inner.reach, watch=watch,
         known=Known(notes, Names(KnownIndex(index, known, catalog), catalog), RouteStore(known).load),
     )
+
+
+def _watched(vault: Vault, history: HistoryStore, door: str) -> Tuple[Vault, Optional[Watch]]:
+    """The vault with its writes on watch, where a door wants that."""
+    if not door:
+        return vault, None
+    from echo_core.unsettled import Unsettled  # a vault in a folder needs none of these
+    from echo_core.vault.settled import SettledVault
+    from echo_core.watch import Watch
+
+    watch = Watch(Unsettled(history.database, door))
+    return SettledVault(vault, watch), watch
 
 
 def _is_indexed(path: str, index: IndexStore) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
@@ -28,6 +28,9 @@ from echo_core.vault.reach import Reach
 from echo_outbox import Outbox
 from echo_outbox_rows import Running
 from echo_resume import Resumed
+
+if TYPE_CHECKING:
+    from echo_core.watch import Watch
 
 
 def say_on_stderr(message: str) -> None:
@@ -63,7 +66,8 @@ class OpContext:
     waiting writes, so that a call that only looks does not. reach: whether the vault answers. known: what answers
     while it does not; offline: set in a context in which only that is asked, and then the same as `vault`. checks:
     further rows of `echo_health`: name -> (whether all is well, one line). running: the write this context is for.
-    resumed: what an earlier run of it left, None when this is the first.
+    resumed: what an earlier run of it left, None when this is the first. watch: what was written and is to be looked at
+    again; None where the vault loses nothing.
     """
 
     vault: Vault
@@ -89,6 +93,7 @@ class OpContext:
     state_dir: str = ""
     replays_behind: bool = False
     reach: Reach = field(default_factory=Reach)
+    watch: Optional[Watch] = None
     checks: Dict[str, Callable[["OpContext"], Tuple[bool, str]]] = field(default_factory=dict)
     running: Optional[Running] = None
     resumed: Optional[Resumed] = None

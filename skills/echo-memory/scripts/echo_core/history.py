@@ -72,7 +72,8 @@ class HistoryStore:
     def __init__(self, state_dir: str, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
         self._clock = clock
         self._max_bytes = max_bytes
-        self._database = HistoryDatabase(state_dir, clock.file_stamp)
+        self.database = HistoryDatabase(state_dir, clock.file_stamp)
+        """The file itself, for what is kept beside the versions."""
 
     def record(
         self, path: str, before: Optional[bytes], tool: str = "", op_id: str = "", after: Optional[bytes] = None,
@@ -83,7 +84,7 @@ class HistoryStore:
         Durable before this returns whenever the write loses bytes; what only adds is still in the note itself.
         """
         adds = before is None or (after is not None and after.startswith(before))
-        return self._database.run(
+        return self.database.run(
             lambda connection: self._record(connection, path, before, tool, op_id, after), durable=not adds,
         )
 
@@ -99,11 +100,11 @@ class HistoryStore:
             rows = connection.execute("SELECT id FROM version WHERE id >= ?", (_row_id(left),)).fetchall()
             return [f"v{row[0]}" for row in rows]
 
-        return self._database.run(work)
+        return self.database.run(work)
 
     def withdraw(self, version_ids: List[str]) -> None:
         """Forget versions whose write did not happen after all. Raises NoUndo."""
-        self._database.run(lambda connection: _delete(connection, [_row_id(found) for found in version_ids]))
+        self.database.run(lambda connection: _delete(connection, [_row_id(found) for found in version_ids]))
 
     def versions(self, path: str) -> List[Version]:
         """All kept states of the path, newest first."""
@@ -143,18 +144,18 @@ class HistoryStore:
             history_conflicts.enter(connection, path, self._clock.instant(), version, sha)
             return version
 
-        number = self._database.run(work)
+        number = self.database.run(work)
         return f"v{number}" if number else ""
 
     def conflicts(self) -> List[Overwritten]:
         """The texts of ours that were written over and neither brought back nor dismissed, oldest first."""
-        return self._database.run(history_conflicts.listed, durable=False) if self._database.exists() else []
+        return self.database.run(history_conflicts.listed, durable=False) if self.database.exists() else []
 
     def dismiss(self, conflict_id: str) -> bool:
         """Take a conflict off the list; its version stays. False when there is none of this id."""
-        if not self._database.exists():
+        if not self.database.exists():
             return False
-        return self._database.run(lambda connection: history_conflicts.dismiss(connection, conflict_id))
+        return self.database.run(lambda connection: history_conflicts.dismiss(connection, conflict_id))
 
     def knows(self, path: str) -> bool:
         """Whether any version of the path is kept."""
@@ -162,9 +163,9 @@ class HistoryStore:
 
     def writes_of(self, op_id: str) -> List[Wrote]:
         """What an op wrote or was about to write, in order."""
-        if not self._database.exists():
+        if not self.database.exists():
             return []
-        rows = self._database.run(lambda connection: connection.execute(_BY_OP, (op_id,)).fetchall(), durable=False)
+        rows = self.database.run(lambda connection: connection.execute(_BY_OP, (op_id,)).fetchall(), durable=False)
         return [Wrote(row[0], f"v{row[1]}", *row[2:]) for row in rows]
 
     def forget(self, path: str) -> List[str]:
@@ -176,22 +177,23 @@ class HistoryStore:
             ).fetchall()
             rows = connection.execute("SELECT id FROM version WHERE path = ?", (path,)).fetchall()
             history_conflicts.settle(connection, path)
+            connection.execute("DELETE FROM unsettled WHERE path = ?", (path,))
             _delete(connection, [row[0] for row in rows])
             return [row[0] for row in others]
 
-        if not self._database.exists():
+        if not self.database.exists():
             return []
-        others = self._database.run(work)
-        self._database.compact()
+        others = self.database.run(work)
+        self.database.compact()
         return others
 
     def problems(self) -> List[str]:
         """What the operator should know, one line each."""
-        return [f"a broken history database was set aside as {name}" for name in self._database.set_aside]
+        return [f"a broken history database was set aside as {name}" for name in self.database.set_aside]
 
     def close(self) -> None:
         """Close the database; the next call opens it again."""
-        self._database.close()
+        self.database.close()
 
     def _record(
         self, connection: sqlite3.Connection, path: str, before: Optional[bytes], tool: str, op_id: str,
@@ -226,9 +228,9 @@ class HistoryStore:
 
     def _rows(self, path: str) -> List[_Row]:
         """The path's rows, newest first; a history that was never begun is not begun by asking."""
-        if not self._database.exists():
+        if not self.database.exists():
             return []
-        return self._database.run(lambda connection: connection.execute(_ROWS, (path,)).fetchall(),
+        return self.database.run(lambda connection: connection.execute(_ROWS, (path,)).fetchall(),
                                   durable=False)
 
     def _bytes(self, path: str, version_id: str, after: bool) -> Optional[bytes]:
@@ -239,7 +241,7 @@ class HistoryStore:
             sha = row[after] if row else None
             return bool(row), load(connection, sha) if sha else None
 
-        found, data = self._database.run(work) if _row_id(version_id) and self._database.exists() else (False, None)
+        found, data = self.database.run(work) if _row_id(version_id) and self.database.exists() else (False, None)
         if not found:
             # One answer for made-up ids and for those of other notes: it tells nothing about them.
             raise NotFound(f"There is no such version of {path}", path=path, candidates=[])

@@ -19,7 +19,8 @@ class Held(NamedTuple):
 
     write: number of its write, growing. at: when it was written, monotonic seconds. tries: how often it was put back.
     later: numbers of our later writes that were made on a text with this piece in it. tool, op_id, sha: the call that
-    wrote it, and the SHA-256 of the note as that left it. own: that note, where a conflict may need it.
+    wrote it, and the SHA-256 of the note as that left it. own: that note, where a conflict may need it. row: where the
+    piece is kept, 0 for nowhere.
     """
 
     piece: Piece
@@ -31,6 +32,7 @@ class Held(NamedTuple):
     op_id: str = ""
     sha: str = ""
     own: Optional[bytes] = None
+    row: int = 0
 
 
 class Judgement(NamedTuple):

@@ -5,11 +5,11 @@ import hashlib
 import random
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_core.pieces import Piece, pieces_of, stands
 from echo_core.settling import Held, seen
+from echo_core.unsettled import Unsettled
 
 SETTLE_S = 1.0
 """A write that still stands after so long stays: whoever read the note before it has written by now."""
@@ -24,20 +24,22 @@ _SOON_S = (0.05, 0.3)
 class _Note(NamedTuple):
     """held: oldest first. due: when to look, monotonic seconds."""
 
-    held: list[Held]
+    held: List[Held]
     due: float
 
 
 class Watch:
     """The pieces on watch, by note. One look serves all writes of a burst, and our own next write is a look as well.
 
-    Calls about one note come one at a time, since callers hold `vault.exclusive`.
+    Calls about one note come one at a time, since callers hold `vault.exclusive`. kept: where the pieces outlive the
+    process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Unsettled) -> None:
+        self._kept = kept
         self._changed = threading.Condition()
-        self._notes: dict[str, _Note] = {}
-        self._again: dict[str, Sequence[Held]] = {}
+        self._notes: Dict[str, _Note] = {}
+        self._again: Dict[str, Sequence[Held]] = {}
         self._writes = 0
         self._slowest_s = 0.0
         self.wrote_at = 0.0
@@ -49,7 +51,9 @@ class Watch:
         """How old a write must be to count as settled when it is found."""
         return min(max(SETTLE_S, SLOW * self._slowest_s), LONGEST_S)
 
-    def wrote(self, path: str, before: bytes | None, after: bytes, call: tuple[str, str], took_s: float) -> None:
+    def wrote(
+        self, path: str, before: Optional[bytes], after: bytes, call: Tuple[str, str] = ("", ""), took_s: float = 0.0,
+    ) -> None:
         """Our write of `after` on `before` was acknowledged. call: tool and op id. took_s: its duration, seconds."""
         now = time.monotonic()
         with self._changed:
@@ -61,6 +65,8 @@ class Watch:
         fresh = [one._replace(write=number, at=now, tries=one.tries + 1, later=frozenset()) for one in again]
         fresh = fresh or _fresh(before, after, number, now, call)
         old = _looked(held, before or b"", after, number, now - self.settle_s)
+        left = {id(one.piece) for one in old}
+        fresh = self._kept.swap(path, fresh, [*again, *(one for one in held if id(one.piece) not in left)])
         if any(number not in one.later for one in old):
             wait_s = min(due - now, random.uniform(*_SOON_S))  # noqa: S311
         else:
@@ -76,10 +82,14 @@ class Watch:
             else:
                 self._again.pop(path, None)
 
-    def take(self, path: str) -> list[Held]:
-        """What is on watch of a note, oldest first; it is on watch no more."""
+    def take(self, path: str) -> List[Held]:
+        """What is on watch of a note, oldest first; it is on watch no more until it is held again."""
         with self._changed:
             return self._notes.pop(path, _Note([], 0.0)).held
+
+    def release(self, path: str, done: Sequence[Held]) -> None:
+        """These pieces need no watch any more, not even by another process."""
+        self._kept.swap(path, (), done)
 
     def hold(self, path: str, held: Sequence[Held], wait_s: float) -> None:
         """Put pieces on watch, before those that are, and look at the note in `wait_s` seconds or sooner."""
@@ -94,8 +104,19 @@ class Watch:
     def postpone(self, path: str, wait_s: float) -> None:
         """Look at the note in `wait_s` seconds, not sooner."""
         with self._changed:
-            if note := self._notes.get(path):
+            note = self._notes.get(path)
+            if note is not None:
                 self._notes[path] = note._replace(due=time.monotonic() + wait_s)
+
+    def resume(self, older_than_s: float = 0.0) -> List[str]:
+        """Put on watch what an earlier process has left there, for a look at once; the paths. Raises NoUndo."""
+        now = time.monotonic()
+        found = [(path, held) for path, held in self._kept.load() if now - held.at >= older_than_s]
+        with self._changed:
+            self._writes = max([self._writes, *(held.write for _, held in found)])
+        for path, held in found:
+            self.hold(path, [held], 0.0)
+        return sorted({path for path, _ in found})
 
     def next(self, wait_s: float) -> str:
         """The note to look at now, waited for; "" when there is none within `wait_s` seconds, or after `wake`."""
@@ -116,13 +137,13 @@ class Watch:
             self._woken = True
             self._changed.notify_all()
 
-    def paths(self) -> list[str]:
+    def paths(self) -> List[str]:
         """The notes with something on watch."""
         with self._changed:
             return sorted(self._notes)
 
 
-def _fresh(before: bytes | None, after: bytes, number: int, now: float, call: tuple[str, str]) -> list[Held]:
+def _fresh(before: Optional[bytes], after: bytes, number: int, now: float, call: Tuple[str, str]) -> List[Held]:
     pieces = pieces_of(before, after)
     if not pieces:
         return []
@@ -135,7 +156,7 @@ def _may_conflict(piece: Piece) -> bool:
     return piece.created or not piece.only_adds
 
 
-def _looked(held: Sequence[Held], before: bytes, after: bytes, number: int, settled_at: float) -> list[Held]:
+def _looked(held: Sequence[Held], before: bytes, after: bytes, number: int, settled_at: float) -> List[Held]:
     """What is left to watch after a write of ours: not what stood there long enough, nor what it took out itself.
 
     settled_at: what was written before it counts as settled when it stood in `before`.

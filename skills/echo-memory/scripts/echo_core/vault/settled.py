@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import time
+from typing import Optional
 
 from echo_core.kinds import INDEX
 from echo_core.paths import is_control, is_note
 from echo_core.vault.base import Vault
 from echo_core.vault.forwarding import ForwardingVault
-
-from echo_mcp.vaults.watch import Watch
+from echo_core.watch import Watch
 
 
 class SettledVault(ForwardingVault):
@@ -18,7 +18,7 @@ class SettledVault(ForwardingVault):
         super().__init__(inner)
         self._watch = watch
 
-    def write(self, path: str, data: bytes, expected: bytes | None) -> None:
+    def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
         began = time.monotonic()
         self._inner.write(path, data, expected)
         if path == INDEX or (is_note(path) and not is_control(path)):
@@ -26,8 +26,8 @@ class SettledVault(ForwardingVault):
 
     def delete(self, path: str, expected: bytes) -> None:
         self._inner.delete(path, expected)
-        self._watch.take(path)
+        self._watch.release(path, self._watch.take(path))
 
     def move(self, source: str, target: str) -> None:
         self._inner.move(source, target)
-        self._watch.take(source)
+        self._watch.release(source, self._watch.take(source))

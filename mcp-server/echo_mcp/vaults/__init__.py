@@ -1,1 +1,0 @@
-"""What the server puts around its vault, each wrapper one promise more."""
