@@ -3,8 +3,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,13 +15,6 @@ from echo_mcp.alerts import Alerts
 from echo_mcp.notify import NotTold, Webhook, is_webhook
 from serverproc import running_server
 from webhook import Receiver
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def alerts_for(tmp_path: Path, url: str) -> Alerts:
@@ -39,7 +30,7 @@ def test_a_condition_is_told_once_and_again_when_it_is_over(tmp_path: Path) -> N
         alerts = alerts_for(tmp_path, receiver.url)
         for _ in range(3):
             alerts.set("backup", "the backup failed.")
-        until(lambda: len(receiver.messages) == 1)
+        receiver.wait_for(1)
         alerts.stop()
         alerts.ended(30)
         alerts = alerts_for(tmp_path, receiver.url)
@@ -48,7 +39,7 @@ def test_a_condition_is_told_once_and_again_when_it_is_over(tmp_path: Path) -> N
         alerts.clear("backup", "the backup works again.")
         alerts.clear("backup", "the backup works again.")
         alerts.set("other", "another thing.")
-        until(lambda: len(receiver.messages) == 3)
+        receiver.wait_for(3)
         alerts.stop()
     texts = [(message["text"], message["status"]) for message in receiver.messages]
     assert texts[0] == ("ECHO: the backup failed.", "down")
@@ -63,16 +54,15 @@ def test_a_receiver_that_is_down_hears_of_it_later(tmp_path: Path, monkeypatch: 
     with Receiver(status=503) as receiver:
         alerts = alerts_for(tmp_path, receiver.url)
         alerts.set("backup", "the backup failed.")
-        until(lambda: len(receiver.messages) >= 2)
+        receiver.wait_for(2)
         receiver.status = 204
-        before = len(receiver.messages)
-        until(lambda: len(receiver.messages) > before)
+        receiver.wait_for(len(receiver.messages) + 1)
         alerts.stop()
         alerts.ended(30)
         heard = len(receiver.messages)
         alerts = alerts_for(tmp_path, receiver.url)
         alerts.clear("backup", "the backup works again.")
-        until(lambda: len(receiver.messages) > heard)
+        receiver.wait_for(heard + 1)
         assert receiver.messages[-1]["status"] == "up"
         alerts.stop()
 
@@ -114,14 +104,14 @@ def test_a_push_monitor_gets_its_status_in_the_query(tmp_path: Path) -> None:
     with Receiver(path="/api/push/s3cr3t?status=up&msg=OK&ping=") as receiver:
         alerts = alerts_for(tmp_path, receiver.url)
         alerts.beat("all is saved.")
-        until(lambda: len(receiver.targets) == 1)
+        receiver.wait_for(1)
         alerts.set("backup", "the backup failed.")
         alerts.set("backup-drill", "the drill failed.")
-        until(lambda: len(receiver.targets) == 3)
+        receiver.wait_for(3)
         alerts.clear("backup", "the backup works again.")
-        until(lambda: len(receiver.targets) == 4)
+        receiver.wait_for(4)
         alerts.clear("backup-drill", "the drill works again.")
-        until(lambda: len(receiver.targets) == 5)
+        receiver.wait_for(5)
         alerts.stop()
     queries = [parse_qs(urlsplit(target).query) for target in receiver.targets]
     assert [query["status"] for query in queries] == [["up"], ["down"], ["down"], ["down"], ["up"]]
@@ -151,7 +141,7 @@ def test_a_server_tells_of_a_backup_that_fails_and_says_nothing_of_the_notes(tmp
     vault.mkdir()
     (vault / "canary-title\\x.md").write_text("canary-body")
     with Receiver(path="/canary-hook") as receiver, running_server(tmp_path, ECHO_NOTIFY_URL=receiver.url) as server:
-        until(lambda: bool(receiver.messages))
+        receiver.wait_for(1)
         answer = server.call("echo_health")
         assert "canary-title" in next(row["detail"] for row in answer["checks"] if row["name"] == "backup")
         assert [row["name"] for row in answer["details"]["alerts"]] == ["backup"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -39,6 +40,13 @@ class Receiver:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}{path}"
+
+    def wait_for(self, count: int, seconds: float = 30.0) -> None:
+        """Return when so many messages have come; fail when they do not."""
+        end = time.monotonic() + seconds
+        while len(self.messages) < count:
+            assert time.monotonic() < end, f"{len(self.messages)} of {count} messages came"
+            time.sleep(0.02)
 
     def __enter__(self) -> Receiver:
         self._thread.start()

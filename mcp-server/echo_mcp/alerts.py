@@ -64,6 +64,13 @@ class Alerts:
                 heard = known["told"] and self._webhook is not None
                 self._keep(name, {**known, "text": text, "told": False, "over": True} if heard else None)
 
+    def once(self, name: str, text: str) -> None:
+        """Something to look at that is no lasting condition: told and forgotten."""
+        if self._webhook is not None:
+            with self._lock:
+                self._keep(name, {"text": text, "since": self._clock.instant(), "told": False, "over": True,
+                                  "title": "ECHO found something"})
+
     def beat(self, text: str) -> None:
         """All is well, for a monitor that misses such messages when they stop."""
         if self._webhook is not None and self._webhook.is_monitor:
@@ -109,7 +116,7 @@ class Alerts:
         return True
 
     def _told(self, name: str, row: Mapping[str, Any], well: bool) -> bool:
-        title = "ECHO: all is well again" if row["over"] else "ECHO needs you"
+        title = row.get("title") or ("ECHO: that is over" if row["over"] else "ECHO needs you")
         if not self._sent(name, title, row["text"], well if self._is_monitor() else row["over"]):
             return False
         with self._lock:

@@ -36,7 +36,7 @@ class Health:
         self._auth_ok = True
         self._probing_since: float | None = None
         self._refreshed: float | None = None
-        self._findings = 0
+        self._findings: int | None = None
         self._waiting = self._parked = 0
         self._oldest: float | None = None
         self.backups = Standing()
@@ -81,6 +81,11 @@ class Health:
             return {"outbox_depth": self._waiting, "outbox_oldest_s": age, "parked": self._parked}
 
     @property
+    def findings(self) -> int | None:
+        """Number of findings of the last check of the notes, None before the first."""
+        return self._findings
+
+    @property
     def index_ready(self) -> bool:
         """Whether the notes have been read once."""
         return self._refreshed is not None
@@ -112,6 +117,6 @@ class Health:
             "index_age_s": self.index_age_s,
             "index_ready": self.index_ready,
             **self.backups.facts(),
-            "findings": self._findings,
+            "findings": self._findings or 0,
         }
         return (200 if self._serving else 503), facts

@@ -80,6 +80,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("ECHO_ALLOW_SECRETS", "off", "flag", "`on`: text that looks like a credential may be stored."),
     Setting("ECHO_BACKUP_AT", "03:30", "time", "When the vault is backed up each night, in the owner's time zone."),
     Setting("ECHO_BACKUP_KEEP", "30", "count", "How many good backups are kept.", least=1, most=10000),
+    Setting("ECHO_ALERT_OUTBOX_H", "2", "count", "Hours a write may wait for the vault before that is told.", most=720),
+    Setting("ECHO_ALERT_DOWN_H", "1", "count", "Hours the vault may be away before that is told.", most=720),
     Setting("ECHO_NOTIFY_URL", "", "url", "Webhook that hears what is wrong and when it is over; see backups.",
             secret=True),
     Setting("ECHO_LOG_LEVEL", "info", "choice", "debug, info, warning or error."),
@@ -129,6 +131,8 @@ class Settings:
     allow_secrets: bool = False
     backup_at: tuple[int, int] = (3, 30)
     backup_keep: int = 30
+    alert_outbox_h: int = 2
+    alert_down_h: int = 1
     notify_url: str = field(repr=False, default="")
     log_level: str = "info"
     embedded: bool = False
@@ -162,6 +166,7 @@ def load(environ: Mapping[str, str], *, http: bool = True, embedded: bool = Fals
         "read_only": reader.flag("ECHO_MCP_READ_ONLY"), "lock_ttl_s": reader.number("ECHO_LOCK_TTL"),
         "allow_secrets": reader.flag("ECHO_ALLOW_SECRETS"), "embedded": embedded,
         "backup_at": reader.time("ECHO_BACKUP_AT"), "notify_url": reader.url("ECHO_NOTIFY_URL"),
+        "alert_outbox_h": reader.number("ECHO_ALERT_OUTBOX_H"), "alert_down_h": reader.number("ECHO_ALERT_DOWN_H"),
         "backup_keep": reader.number("ECHO_BACKUP_KEEP"),
         "log_level": reader.choice("ECHO_LOG_LEVEL", _LEVELS),
     }

@@ -26,6 +26,7 @@ from echo_mcp.alerts import Alerts
 from echo_mcp.asgi import App
 from echo_mcp.backup import opening, report
 from echo_mcp.backup.nightly import Nightly
+from echo_mcp.concerns import Concerns
 from echo_mcp.health import Health
 from echo_mcp.notify import Webhook
 from echo_mcp.registry import Registry
@@ -117,6 +118,7 @@ class Background:
         self._probe = jobs.probe(ctx.reach.probe, settings.state_dir, health, self._vault_answers)
         desk = opening.desk(settings, ctx.vault)
         self.alerts = Alerts(desk.runs, settings.clock, Webhook(settings.notify_url) if settings.notify_url else None)
+        self._concerns = Concerns(health, self.alerts, desk.runs, settings.alert_outbox_h, settings.alert_down_h)
         self._nightly = Nightly(desk, settings.clock, settings.backup_at, health, self.alerts)
 
     def start(self) -> None:
@@ -128,6 +130,7 @@ class Background:
         self.alerts.start()
         self._nightly.start()
         self._keeper.start()
+        self._concerns.thread.start()
         if self._folder:
             jobs.watch(self._folder, self._changed, self._stop)
 
@@ -157,6 +160,7 @@ class Background:
         self._keeper.stop()
         self._probe.stop()
         self._nightly.stop()
+        self._concerns.thread.stop()
         self.alerts.stop()
 
     def ended(self) -> None:

@@ -26,7 +26,7 @@ def drill(shelf: Shelf, name: str, watch: Watch) -> int:
     there is no room to try, and Stopped.
     """
     with space.writing(), open_archive(shelf.path(name)) as archive, shelf.scratch() as scratch:
-        restore_folder(archive, scratch, watch)
+        restore_folder(archive, scratch, watch, durable=False)
         return _compare(archive, scratch, watch)
 
 

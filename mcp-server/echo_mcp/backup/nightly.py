@@ -57,7 +57,7 @@ class Nightly:
         self._done: Run | None = None
         self._tried = -RETRY_S
         self._stop = threading.Event()
-        self._watch = Watch(lambda line: logs.event("backup-progress", line=line), self._stop)
+        self._watch = Watch(lambda line: logs.event("backup-progress", line=line), self._stop, gentle=True)
         self._thread = Repeated("backup", self.look, LOOK_S)
 
     def start(self) -> None:

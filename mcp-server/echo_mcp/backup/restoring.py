@@ -41,11 +41,11 @@ class Restored:
     not_kept: str = ""
 
 
-def restore_folder(archive: Archive, target: str, watch: Watch) -> Restored:
+def restore_folder(archive: Archive, target: str, watch: Watch, durable: bool = True) -> Restored:
     """Write the archive's vault into the empty or absent folder `target` (a host path).
 
-    Every byte is verified before the first one is written. Raises BadBackup, Conflict when the target is not empty,
-    StorageFailed, and Stopped.
+    Every byte is verified before the first one is written. durable: it survives a power cut when this returns.
+    Raises BadBackup, Conflict when the target is not empty, StorageFailed, and Stopped.
     """
     leftovers = _leftovers(target)
     archive.check(watch)
@@ -58,8 +58,8 @@ def restore_folder(archive: Archive, target: str, watch: Watch) -> Restored:
         os.mkdir(staging, 0o700)
         try:
             done = write_tree(archive, staging, watch)
-            if hasattr(os, "sync"):
-                os.sync()
+            if durable and hasattr(os, "sync"):
+                os.sync()  # one for all files; one for each would take minutes
             for name in sorted(os.listdir(staging)):
                 os.rename(os.path.join(staging, name), os.path.join(target, name))
         finally:

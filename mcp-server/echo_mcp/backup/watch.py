@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 TELL_S = 5.0
 """Seconds between two lines of progress."""
+WORK_S, MOST_REST_S = 0.005, 0.05
+"""Gentle work rests after so many seconds of processor time, and at a time at most so long."""
 
 
 class Stopped(Exception):
@@ -16,18 +18,30 @@ class Stopped(Exception):
 class Watch:
     """Handed through everything that takes long.
 
-    say: takes one line of progress. stop: once set, the next look raises Stopped.
+    say: takes one line of progress. stop: once set, the next look raises Stopped. gentle: rest as long as the work
+    has kept the processor busy, so that calls which are served beside it hardly notice; for one thread.
     """
 
-    def __init__(self, say: Callable[[str], None] = lambda line: None, stop: threading.Event | None = None) -> None:
+    def __init__(self, say: Callable[[str], None] = lambda line: None, stop: threading.Event | None = None,
+                 gentle: bool = False) -> None:
         self._say = say
         self._stop = stop or threading.Event()
+        self._gentle = gentle
+        self._rested = 0.0
         self._told = time.monotonic()
 
     def look(self) -> None:
         """Raise Stopped when the work should end; asked between any two files and blocks."""
+        if self._gentle:
+            self._rest()
         if self._stop.is_set():
             raise Stopped
+
+    def _rest(self) -> None:
+        busy = time.thread_time() - self._rested
+        if not 0 <= busy < WORK_S:
+            self._stop.wait(min(max(busy, 0.0), MOST_REST_S))
+            self._rested = time.thread_time()
 
     def pause(self, seconds: float) -> None:
         """Wait, but not longer than until the work should end, which raises Stopped."""
