@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from echo_core.errors import DECISIONS, ERRORS
+from echo_core.errors import DECISIONS, ERRORS, EchoError, VaultError
 from echo_output import render
 
 ENVELOPES: dict[str, dict[str, Any]] = {
@@ -71,6 +71,21 @@ def test_a_failure_reads_as_code_reason_and_way_out(code: str) -> None:
     assert "hint: Use one of the headings." in text
     assert "A::Status" in text
     assert "b.md" in text
+
+
+def every_failure(kind: type[EchoError] = EchoError) -> Iterator[type[EchoError]]:
+    """The classes of all failures."""
+    for found in kind.__subclasses__():
+        yield from (found, *every_failure(found))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in every_failure() if kind.code in ERRORS], ids=lambda k: k.__name__)
+def test_every_failure_says_what_to_do_next(kind: type[EchoError]) -> None:
+    """Also where nobody wrote a hint of its own for it."""
+    if kind is VaultError:
+        return  # never raised itself
+    assert kind("what was attempted on what").envelope()["hint"]
+    assert kind("what was attempted", "Do this.").envelope()["hint"] == "Do this."
 
 
 @pytest.mark.parametrize(("action", "ways"), [

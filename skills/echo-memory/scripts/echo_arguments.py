@@ -74,7 +74,7 @@ def validate(params: Sequence[Param], arguments: Mapping[str, Any], at: str = ""
         value = arguments.get(param.name)
         if value is None and not (param.type == "any" and param.name in arguments):
             if param.required:
-                raise InvalidArgument(f"{where} is required", hint=param.help, field=where)
+                raise InvalidArgument(f"{where} is required", hint=param.help or "Add it, and call again.", field=where)
             values[param.name] = _absent(param)
         else:
             values[param.name] = _convert(param, value, where, warnings)
@@ -212,7 +212,8 @@ def _integer(param: Param, value: Any, where: str, warnings: List[str]) -> int:
     if isinstance(value, float) and value == value and abs(value) < 1e18 and value == int(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidArgument(f"{where} must be a whole number, not {_kind(value)}", hint=param.help, field=where)
+        hint = param.help or f"Send a number from {param.least} to {param.most}."
+        raise InvalidArgument(f"{where} must be a whole number, not {_kind(value)}", hint=hint, field=where)
     number = value
     if param.least is not None:
         number = max(param.least, number)
@@ -231,7 +232,8 @@ def _boolean(value: Any, where: str) -> bool:
         word = str(value).strip().casefold()
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
-    raise InvalidArgument(f"{where} must be true or false, not {_kind(value)}", field=where)
+    raise InvalidArgument(f"{where} must be true or false, not {_kind(value)}", hint="Send true or false.",
+                          field=where)
 
 
 def _strings(value: Any, where: str) -> List[Any]:
@@ -240,7 +242,8 @@ def _strings(value: Any, where: str) -> List[Any]:
         parsed = _json(value)
         value = parsed if isinstance(parsed, list) else [value] if value.strip() else []
     if not isinstance(value, (list, tuple)):
-        raise InvalidArgument(f"{where} must be a list of text, not {_kind(value)}", field=where)
+        raise InvalidArgument(f"{where} must be a list of text, not {_kind(value)}", field=where,
+                              hint='Send a list such as ["a", "b"].')
     _check_count(value, where, LIST_LIMIT)
     return list(value)
 

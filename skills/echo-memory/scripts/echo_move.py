@@ -52,9 +52,10 @@ def _carried_out(mentions: Mentions, ctx: OpContext) -> Envelope:
 def _target(new_path: str, source: str, ctx: OpContext) -> str:
     target = new_path if is_note(new_path) else f"{new_path}.md"
     if target == source:
-        raise InvalidArgument("new_path is where the note already is", field="new_path")
+        raise InvalidArgument("new_path is where the note already is", hint="Nothing has to be done.", field="new_path")
     if is_system(source):
-        raise InvalidPath(f"{source} is one of ECHO's own files and stays where it is", field="path")
+        raise InvalidPath(f"{source} is one of ECHO's own files and stays where it is",
+                          hint="Move another note, or leave it.", field="path")
     if is_system(target):
         raise InvalidPath(f"{target} lies in a folder ECHO keeps for itself", field="new_path",
                           hint="Choose a folder of the layout or one of your own.")

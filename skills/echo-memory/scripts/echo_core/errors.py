@@ -43,17 +43,19 @@ class Outcome(NamedTuple):
 class EchoError(Exception):
     """A failure with a code.
 
-    message: one line, what was attempted on what and why it failed. hint: what to do next ("" for none).
-    data: further fields of the envelope (`path`, `field`, `candidates`, ...), all JSON values.
+    message: one line, what was attempted on what and why it failed. hint: what to do next, "" for what helps against
+    most failures of the kind (`way_out`). data: further fields of the envelope (`path`, `field`, `candidates`, ...),
+    all JSON values.
     """
 
     code = "internal"
     outcome = Outcome(1, 500, True)
+    way_out = ""
 
     def __init__(self, message: str, hint: str = "", **data: Any) -> None:
         super().__init__(message)
         self.message = " ".join(message.split())
-        self.hint = hint
+        self.hint = hint or self.way_out
         self.data: Dict[str, Any] = data
 
     def envelope(self) -> Dict[str, Any]:
@@ -68,50 +70,60 @@ class EchoError(Exception):
 class InvalidArgument(EchoError):
     code = "invalid-argument"
     outcome = Outcome(2, 422, True)
+    way_out = "Correct the value of `field` and call again."
 
 
 class InvalidPath(InvalidArgument):
     code = "invalid-path"
+    way_out = "Give a vault-relative path such as projects/active/engine.md."
 
 
 class TooLarge(InvalidArgument):
     code = "too-large"
     outcome = Outcome(2, 413, True)
+    way_out = "Send less in one call."
 
 
 class SecretSuspected(EchoError):
     code = "secret-suspected"
     outcome = Outcome(65, 422, True)
+    way_out = "Leave the credential out; only the operator may allow it."
 
 
 class ActiveContent(EchoError):
     code = "active-content"
     outcome = Outcome(65, 422, True)
+    way_out = "Leave the template or plugin code out."
 
 
 class NotFound(EchoError):
     code = "not-found"
     outcome = Outcome(44, 404, True)
+    way_out = "Use one of the candidates, or look for it with echo_recall."
 
 
 class Ambiguous(EchoError):
     code = "ambiguous"
     outcome = Outcome(65, 409, True)
+    way_out = "Use the path of one of the candidates."
 
 
 class InvalidTarget(EchoError):
     code = "invalid-target"
     outcome = Outcome(65, 422, True)
+    way_out = "Use one of `headings`."
 
 
 class MalformedNote(EchoError):
     code = "malformed-note"
     outcome = Outcome(65, 422, True)
+    way_out = "Ask the operator to repair the frontmatter by hand."
 
 
 class Conflict(EchoError):
     code = "conflict"
     outcome = Outcome(79, 412, True)
+    way_out = "Read the note again and repeat the edit on what it says now."
 
 
 class Overtaken(Conflict):
@@ -121,6 +133,7 @@ class Overtaken(Conflict):
 class NoUndo(EchoError):
     code = "no-undo"
     outcome = Outcome(74, 507, True)
+    way_out = "Ask the operator to free space in the state folder, then call again."
 
 
 class NotKept(NoUndo):
@@ -130,21 +143,25 @@ class NotKept(NoUndo):
 class IndexCorrupt(EchoError):
     code = "index-corrupt"
     outcome = Outcome(65, 500, True)
+    way_out = "Ask the operator to run the CLI's `reindex`."
 
 
 class StorageFailed(EchoError):
     code = "storage-failed"
     outcome = Outcome(74, 507, True)
+    way_out = "Ask the operator to free or mend the storage, then call again."
 
 
 class BadBackup(EchoError):
     code = "bad-backup"
     outcome = Outcome(65, 422, True)
+    way_out = "Ask the operator for another backup."
 
 
 class Misconfigured(EchoError):
     code = "misconfigured"
     outcome = Outcome(64, 500, True)
+    way_out = "Ask the operator to correct the setting."
 
 
 class VaultError(EchoError):
@@ -154,26 +171,31 @@ class VaultError(EchoError):
 class VaultUnreachable(VaultError):
     code = "vault-unreachable"
     outcome = Outcome(69, 503, True)
+    way_out = "Go on without memory and try again later."
 
 
 class VaultAuth(VaultError):
     code = "vault-auth"
     outcome = Outcome(77, 502, True)
+    way_out = "Ask the operator to check the key, or the rights of the vault's folder."
 
 
 class VaultTls(VaultError):
     code = "vault-tls"
     outcome = Outcome(69, 502, True)
+    way_out = "Ask the operator to check the certificate and ECHO_CA_FILE."
 
 
 class VaultBadResponse(VaultError):
     code = "vault-bad-response"
     outcome = Outcome(69, 502, True)
+    way_out = "Ask the operator whether the address of the vault is that of its REST API."
 
 
 class InternalError(EchoError):
     code = "internal"
     outcome = Outcome(1, 500, True)
+    way_out = "Tell the operator; the log of the server holds the details."
 
 
 ERRORS: Dict[str, Outcome] = {

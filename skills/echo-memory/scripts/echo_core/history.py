@@ -244,7 +244,8 @@ class HistoryStore:
         found, data = self.database.run(work) if _row_id(version_id) and self.database.exists() else (False, None)
         if not found:
             # One answer for made-up ids and for those of other notes: it tells nothing about them.
-            raise NotFound(f"There is no such version of {path}", path=path, candidates=[])
+            raise NotFound(f"There is no such version of {path}", "Use an `id` of echo_note_history.", path=path,
+                       candidates=[])
         return data
 
 
