@@ -222,6 +222,15 @@ def test_proxies_of_the_environment_are_ignored(rest, monkeypatch):
     assert rest.vault.read("a.md") == b"one\n"
 
 
+def test_a_connection_that_the_vault_has_closed_serves_no_write(rest):
+    """Obsidian was restarted: a write that nobody may repeat is not wasted on a dead socket."""
+    assert rest.vault.read("a.md") == b"one\n"
+    rest.api.drop_connections()
+    rest.vault.delete("a.md", b"one\n")
+    assert rest.api.log.count("DELETE") == 1
+    assert not (rest.folder / "a.md").exists()
+
+
 def test_many_threads_share_the_connections(rest):
     """Answers never get mixed up."""
     for number in range(20):

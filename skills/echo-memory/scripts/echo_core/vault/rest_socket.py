@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import queue
+import select
 import socket
 import ssl
 import threading
@@ -30,6 +31,11 @@ class Connection(HTTPConnection):
         self.deadline = 0.0
         self.idle_since = 0.0
         self.ended = False
+
+    def quiet(self) -> bool:
+        """Whether nothing has arrived while it was idle; what arrives then is its end, or an answer nobody asked for.
+        """
+        return isinstance(self.sock, _Timed) and self.sock.quiet()
 
     def connect(self) -> None:
         """Connect to the first address of the host that answers; all of it before the deadline."""
@@ -73,6 +79,14 @@ class _Timed:
         for start in range(0, len(view), _SEND_BYTES):
             self._raw.settimeout(_remaining(self._owner.deadline))
             self._raw.sendall(view[start:start + _SEND_BYTES])
+
+    def quiet(self) -> bool:
+        """Whether there is nothing to read now, not even the end."""
+        if hasattr(select, "poll"):
+            poll = select.poll()  # knows no limit on the number of descriptors
+            poll.register(self._raw, select.POLLIN)
+            return not poll.poll(0)
+        return not select.select([self._raw], [], [], 0)[0]
 
     def makefile(self, mode: str) -> io.BufferedReader:
         """A buffered reader of the answer."""

@@ -90,7 +90,7 @@ class HttpTransport(Transport):
         with self._lock:
             while self._idle:
                 connection = self._idle.pop()
-                if time.monotonic() - connection.idle_since < IDLE_S:
+                if time.monotonic() - connection.idle_since < IDLE_S and connection.quiet():
                     return connection
                 connection.close()
         return Connection(self._address, self._tls)
