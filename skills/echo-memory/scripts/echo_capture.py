@@ -21,8 +21,6 @@ NEAR_TITLE = 0.85
 """Token-set similarity of titles from which two notes count as look-alikes (spec 3.2)."""
 NEAR_BODY = 0.8
 """Jaccard similarity of 5-word shingles from which two bodies count as near-identical (spec 3.2)."""
-TITLE_CANDIDATES = 10
-"""How many notes with the nearest names are compared by title."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +120,8 @@ def look_for_duplicates(wanted: Capture, ctx: OpContext) -> Gate:
 def _resembling(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
     """Notes that share a name with the capture, then notes whose title is a near hit; ECHO's own files left out."""
     named = [path for path in sorted(ctx.catalog.named(wanted.keys)) if not is_system(path) or path in SYSTEM_NOTES]
-    similar = [row["path"] for row in ctx.names.candidates(wanted.title, TITLE_CANDIDATES)]
     found = [(ctx.catalog.facts(path), "same name") for path in named]
-    for path in similar:
+    for path in ctx.names.lookalikes(wanted.title):
         known = ctx.catalog.facts(path)
         if known and path not in named and _similar_title(wanted.title, known.title):
             found.append((known, "similar title"))
@@ -134,7 +131,7 @@ def _resembling(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
 def _similar_title(title: str, other: str) -> bool:
     from echo_core.similarity import differs_in_detail, title_similarity  # most command lines compare nothing
 
-    return title_similarity(title, other) >= NEAR_TITLE and not differs_in_detail(title, other)
+    return not differs_in_detail(title, other) and title_similarity(title, other) >= NEAR_TITLE
 
 
 def _another_day(wanted: Capture, found: NoteFacts) -> bool:

@@ -63,10 +63,8 @@ class Tables:
         with self.announcing:
             with self.lock:
                 for record, text in sorted(news, key=lambda pair: pair[0].path):
-                    (changes.changed if self._drop(record.path) else changes.added).append(record.path)
                     changes.texts[record.path] = text
-                    self.records[record.path] = record
-                    self.names.add(record.path, record.keys, record.links)
+                    (changes.changed if self._put(record) else changes.added).append(record.path)
                 changes.removed.extend(path for path in sorted(gone) if self._drop(path))
                 if changes.any():
                     self._log_changes(changes.added + changes.changed + changes.removed)
@@ -92,6 +90,15 @@ class Tables:
             if generation < self._log_floor:
                 return None
             return {path for _, path in takewhile(lambda entry: entry[0] > generation, reversed(self._log))}
+
+    def _put(self, record: Record) -> bool:
+        """Take the record in; whether it replaces another."""
+        known, self.records[record.path] = self.records.get(record.path), record
+        if known is None:
+            self.names.add(record.path, record.keys, record.links)
+        else:
+            self.names.change(record.path, (known.keys, known.links), (record.keys, record.links))
+        return known is not None
 
     def _drop(self, path: str) -> bool:
         record = self.records.pop(path, None)

@@ -8,8 +8,8 @@ from typing import Callable, NamedTuple, Optional, Set, Tuple
 from echo_core.clock import Clock
 from echo_core.errors import Conflict, EchoError, IndexCorrupt, NotFound
 from echo_core.index import EntityIndex
-from echo_core.kinds import INDEX
-from echo_core.locks import AdvisoryLock
+from echo_core.kinds import INDEX, INDEX_LOCK
+from echo_core.locks import AdvisoryLock, LockHeld
 from echo_core.vault.base import MAX_RACES, Vault
 
 SETTLED_NS = 100_000_000
@@ -81,20 +81,22 @@ class IndexStore:
         file cannot be replaced now, Conflict after too many lost races, and what `change` raises.
         """
         with self._writing:
-            if not self._differs(self._current(), change):
+            if not self._needs_write(change):
                 return False
-            with self._lock.held("index"):
-                for attempt in range(MAX_RACES):
-                    try:
-                        with self._vault.exclusive(INDEX):
-                            return self._write(change)
-                    except Conflict:
-                        if attempt == MAX_RACES - 1:
-                            raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
+            try:  # nearly always it is free: then taking it, writing and giving it back is one turn at the vault
+                with self._vault.exclusive(INDEX, INDEX_LOCK), self._lock.held("index", wait_s=0):
+                    return self._write_again(change)
+            except LockHeld:
+                with self._lock.held("index"):
+                    return self._write_again(change)
+
+    def _needs_write(self, change: Callable[[EntityIndex], None]) -> bool:
+        """Whether `change` changes anything: taking the lock for nothing would churn people's sync."""
+        # What was known last may tell that it does; that it does not, only the file can tell.
+        known = self._loaded
+        return (known is not None and self._differs(known, change)) or self._differs(self._current(), change)
 
     def _differs(self, loaded: _Loaded, change: Callable[[EntityIndex], None]) -> bool:
-        """Whether writing is needed at all: taking the lock for nothing would churn people's sync."""
         if loaded.broken:
             return True
         index, known = loaded.entities.copy(), loaded.entities
@@ -102,6 +104,17 @@ class IndexStore:
         if loaded.data is None or index.stamp == known.stamp:
             return loaded.data is None
         return index.entries != known.entries or index.to_bytes() != loaded.data
+
+    def _write_again(self, change: Callable[[EntityIndex], None]) -> bool:
+        """`_write`, from the start when somebody without a lock was quicker."""
+        for attempt in range(MAX_RACES):
+            try:
+                with self._vault.exclusive(INDEX):
+                    return self._write(change)
+            except Conflict:
+                if attempt == MAX_RACES - 1:
+                    raise
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _write(self, change: Callable[[EntityIndex], None]) -> bool:
         loaded = self._current(fresh=True)

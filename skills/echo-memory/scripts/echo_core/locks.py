@@ -77,7 +77,7 @@ class AdvisoryLock:
 
     @contextlib.contextmanager
     def held(self, name: str = "index", wait_s: float = DEFAULT_WAIT_S) -> Iterator[Lease]:
-        """Hold the lock `name`; re-entrant within a thread. Take it before `vault.exclusive()`, never inside.
+        """Hold the lock `name`; re-entrant within a thread. Inside `vault.exclusive()` nobody may wait for it.
 
         Raises LockHeld when it is not free within `wait_s` seconds, and vault errors.
         """

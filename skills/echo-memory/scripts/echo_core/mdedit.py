@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from echo_core.errors import InvalidArgument
 from echo_core.mdheads import Heading, headings
@@ -98,6 +98,8 @@ def has_line(text: str, line: str, section: Optional[Heading] = None) -> bool:
     """
     start, end = (body_offset(text), len(text)) if section is None else (section.content_start, section.direct_end)
     wanted = [part.rstrip() for part in _EOL.split(_trimmed(line))]
+    if text.find(wanted[0], start, end) < 0:
+        return False
     there = [part.rstrip() for part in _EOL.split(text[start:end])]
     if len(wanted) == 1:
         return wanted[0] in there
@@ -145,12 +147,13 @@ def _lines(content: str, eol: str) -> str:
 
 def _own_content(text: str, heading: Heading) -> Tuple[int, int]:
     """Where the heading's own content starts and ends, blank lines around it left out; equal when there is none."""
-    filled = [line for line in _between(scan(text), heading.content_start, heading.direct_end) if line.kind != BLANK]
-    return (filled[0].start, filled[-1].stop) if filled else (heading.content_start, heading.content_start)
-
-
-def _between(lines: Sequence[Line], start: int, end: int) -> Iterator[Line]:
-    return (line for line in lines if start <= line.start < end)
+    lines = scan(text)
+    first, last = _first_from(lines, heading.content_start), _first_from(lines, heading.direct_end) - 1
+    while first <= last and lines[first].kind == BLANK:
+        first += 1
+    while first <= last and lines[last].kind == BLANK:
+        last -= 1
+    return (lines[first].start, lines[last].stop) if first <= last else (heading.content_start, heading.content_start)
 
 
 def _into_empty(text: str, heading: Heading, content: str) -> _Splice:
@@ -203,8 +206,7 @@ def _joined(text: str, splice: _Splice, before: bool, after: bool) -> str:
     left, right = text[:splice.start], text[splice.end:]
     if left.strip("\ufeff") and not left.endswith(("\r", "\n")):
         left += eol
-    above = _EOL.split(left.lstrip("\ufeff"))
-    if before and len(above) > 1 and above[-2].strip(" \t"):
+    if before and _ends_in_text(left.lstrip("\ufeff")):
         left += eol
     piece = _lines(splice.content, eol)
     if after and right and _EOL.split(right, maxsplit=1)[0].strip(" \t"):
@@ -216,6 +218,12 @@ def _first_from(lines: Sequence[Line], start: int) -> int:
     """The index of the first line that starts at `start` or later."""
     probe: Tuple[int, ...] = (start,)
     return bisect_left(cast(Sequence[Tuple[int, ...]], lines), probe)
+
+
+def _ends_in_text(text: str) -> bool:
+    """Whether the last whole line of `text` is not blank."""
+    lines = _EOL.split(text)
+    return len(lines) > 1 and bool(lines[-2].strip(" \t"))
 
 
 def _same_shape(one: Sequence[Line], other: Sequence[Line]) -> bool:

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left
 from typing import Dict, Iterator, List, NamedTuple, Set, Tuple
 
-from echo_core.mdlines import ATX, HTML, SETEXT, TABLE, TEXT, Line
+from echo_core.mdlines import ATX, HTML, SETEXT, TABLE, TEXT
 from echo_core.mdscan import scan
 
 CODE_SPAN, WIKI, INLINE_LINK, MARKUP, ADDRESS, MATH, TAG, BRACKETS = (
@@ -76,15 +76,18 @@ def block_spans(block: str) -> List[Span]:
 
 def blocks(text: str) -> Iterator[Tuple[int, int, str]]:
     """Each block that may hold inline markup as (start, end, kind of its first line)."""
-    current: List[Line] = []
-    for line in scan(text):
-        if line.kind in _MARKDOWN:
-            if current and line.block != current[-1].block:
-                yield current[0].start, current[-1].end, current[0].kind
-                current = []
-            current.append(line)
-    if current:
-        yield current[0].start, current[-1].end, current[0].kind
+    first = (0, 0, "", 0)  # start, end, kind and number of the block that is being read
+    for start, end, _, kind, _, block, _ in scan(text):
+        if kind not in _MARKDOWN:
+            continue
+        if block == first[3] and first[2]:
+            first = (first[0], end, first[2], block)
+            continue
+        if first[2]:
+            yield first[:3]
+        first = (start, end, kind, block)
+    if first[2]:
+        yield first[:3]
 
 
 def prose_spans(text: str) -> List[Tuple[int, int]]:

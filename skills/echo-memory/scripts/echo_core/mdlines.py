@@ -53,6 +53,8 @@ def body_offset(text: str) -> int:
 
 def detect_eol(text: str) -> str:
     """The line end most lines of `text` have; of equals the first of LF, CRLF, CR; LF when there is none."""
+    if "\r" not in text:
+        return "\n"
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
     return max(counts, key=lambda eol: counts[eol])

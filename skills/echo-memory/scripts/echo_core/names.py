@@ -106,13 +106,30 @@ class Names:
 
     def candidates(self, mention: str, n: int = 5) -> List[Dict[str, str]]:
         """The at most `n` notes with the nearest names as `{path, title, kind, slug}`, best first."""
-        self._entities.follow()
-        self._learn()
-        found: Dict[str, None] = {}
-        for key in self._nearest.find(file_stem(mention), lambda name: bool(self._named((name,))), 4 * n):
-            found.update(dict.fromkeys(path for path in sorted(self._named({key})) if self._exists(path)))
+        found = self._paths_of(self._nearest.find(self._learnt_about(mention), self._is_name, 4 * n))
         best = sorted(found, key=lambda path: self._rank(path, 1) != 1)  # stable: nearest first, own files last
         return [self._row(path) for path in best[:n]]
+
+    def lookalikes(self, name: str) -> List[str]:
+        """The paths of all notes with a name so near that they may be the same thing, ECHO's own files left out."""
+        found = self._paths_of(self._nearest.shortlist(self._learnt_about(name), self._is_name))
+        return [path for path in found if self._rank(path, 1) == 1]
+
+    def _learnt_about(self, mention: str) -> str:
+        """The name in `mention`, once all names there are now are known."""
+        self._entities.follow()
+        self._learn()
+        return file_stem(mention)
+
+    def _is_name(self, key: str) -> bool:
+        return bool(self._named((key,)))
+
+    def _paths_of(self, keys: Iterable[str]) -> List[str]:
+        """The notes that answer to the keys, in the order of these."""
+        found: Dict[str, None] = {}
+        for key in keys:
+            found.update(dict.fromkeys(path for path in sorted(self._named({key})) if self._exists(path)))
+        return list(found)
 
     def slug_of(self, path: str) -> str:
         """The slug of the entity whose note is `path`, "" when the index has none."""

@@ -47,6 +47,12 @@ class NearestNames:
         is_name: whether a name that was learnt once still is one.
         """
         wanted = fold(wanted)[:200]
+        exact = sorted((-_likeness(wanted, name), name) for name in self.shortlist(wanted, is_name))
+        return [name for likeness, name in exact if -likeness >= MIN_LIKENESS][:n]
+
+    def shortlist(self, wanted: str, is_name: Callable[[str], bool]) -> List[str]:
+        """The names that share most pairs of letters with `wanted`, at most SHORTLIST: who is alike is among them."""
+        wanted = fold(wanted)[:200]
         if not wanted:
             return []
         pairs = _pairs(wanted)
@@ -54,8 +60,7 @@ class NearestNames:
             (-shared / (len(pairs) + abs(len(name) - len(wanted)) / 4), name)
             for name, shared in self._shared(pairs) if is_name(name)
         ]
-        exact = [(-_likeness(wanted, name), name) for _, name in heapq.nsmallest(SHORTLIST, scored)]
-        return [name for likeness, name in sorted(exact) if -likeness >= MIN_LIKENESS][:n]
+        return [name for _, name in heapq.nsmallest(SHORTLIST, scored)]
 
     def _shared(self, pairs: Set[str]) -> List[Tuple[str, int]]:
         """The names that hold at least half of `pairs`, with how many of them."""

@@ -11,27 +11,26 @@ from typing import Dict, FrozenSet, Iterable, List, Optional, Sequence, Set, Tup
 
 from echo_core.text import name_keys
 
+Tags = Tuple[Sequence[str], Sequence[str]]
+
 
 def note_keys(path: str, title: str, aliases: Iterable[str]) -> Tuple[str, ...]:
     """Every folded key a note answers to: those of its file name, title and aliases, sorted."""
     keys: Set[str] = set()
     for name in {file_stem(path), title, *aliases}:
-        keys.update(_keys(name))
+        keys.update(name_keys(name))
     return tuple(sorted(keys))
 
 
 def link_keys(targets: Iterable[str]) -> Tuple[str, ...]:
     """The folded keys of the last segments of link targets, sorted: where to look for what they may mean."""
-    keys: Set[str] = set()
-    for name in {file_stem(target) for target in targets}:
-        keys.update(_keys(name))
-    return tuple(sorted(keys))
+    return tuple(sorted(frozenset().union(*map(_target_keys, set(targets)))))
 
 
 @lru_cache(maxsize=32768)
-def _keys(name: str) -> FrozenSet[str]:
-    """`name_keys`, remembered: the notes of one vault link to the same names over and over."""
-    return name_keys(name)
+def _target_keys(target: str) -> FrozenSet[str]:
+    """The keys of one link target, remembered: the notes of one vault link to the same names over and over."""
+    return name_keys(file_stem(target))
 
 
 def file_stem(path: str) -> str:
@@ -73,6 +72,14 @@ class NoteNames:
             _discard(self.by_key, key, path)
         for key in links:
             _discard(self.sources, key, path)
+
+    def change(self, path: str, before: Tags, after: Tags) -> None:
+        """Give a note that stays where it is other (keys, links): `before` is what it was entered with."""
+        for table, old, new in zip((self.by_key, self.sources), map(set, before), map(set, after)):
+            for key in old - new:
+                _discard(table, key, path)
+            for key in new - old:
+                table.setdefault(key, set()).add(path)
 
     def add_file(self, path: str) -> None:
         """Enter any file of the vault under its name alone."""

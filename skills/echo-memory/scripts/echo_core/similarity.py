@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import FrozenSet, List, Sequence, Set, Tuple
+from typing import FrozenSet, List, Sequence, Tuple
 
 from echo_core.boundaries import SPACELESS
 from echo_core.ordinary_words import ORDINARY
@@ -29,6 +29,7 @@ yesterday morning evening zero one two three four five six seven eight nine ten 
 fifth last next previous null eins zwei drei vier funf fuenf sechs sieben acht neun zehn erste zweite dritte
 i ii iii iv v vi vii viii ix x xi xii not no without before after old new
 """
+_Words = Sequence[Tuple[str, FrozenSet[str]]]
 _DATE_AND_NUMBER = frozenset(_DETAIL_WORDS.split())
 # May differ between two titles of one thing written in a script without spaces.
 _PARTICLES = frozenset("的之の・·")
@@ -110,20 +111,17 @@ def _spaceless_letters(title: str) -> str:
     return "".join(char for char in fold(title) if char != " " and char not in _PARTICLES)
 
 
-def _detail_words(title: str) -> List[str]:
-    return [word for word in _WORD.findall(title) if fold(word)]
+@lru_cache(maxsize=1 << 14)
+def _detail_words(title: str) -> Tuple[Tuple[str, FrozenSet[str]], ...]:
+    """The words of a title, each with its spellings and without its inflection."""
+    found = ((word, frozenset(map(stem, name_keys(word)))) for word in _WORD.findall(title))
+    return tuple((word, keys) for word, keys in found if keys)
 
 
-def _missing(words_of_one: Sequence[str], words_of_other: Sequence[str]) -> List[str]:
+def _missing(words_of_one: _Words, words_of_other: _Words) -> List[str]:
     """Words of the first title that the second has in no spelling and no inflection."""
-    known: Set[str] = set()
-    for word in words_of_other:
-        known.update(_keys(word))
-    return [word for word in words_of_one if known.isdisjoint(_keys(word))]
-
-
-def _keys(word: str) -> Set[str]:
-    return {stem(key) for key in name_keys(word)}
+    known = frozenset().union(*(keys for _, keys in words_of_other))
+    return [word for word, keys in words_of_one if known.isdisjoint(keys)]
 
 
 def _is_detail(word: str, title: str) -> bool:

@@ -235,6 +235,10 @@ class FolderVault(Vault):
             return fd
 
     def _is_lock_file(self, fd: int) -> bool:
+        """Whether the descriptor is of the file that stands at the lock's path now."""
+        with contextlib.suppress(OSError):  # the usual answer takes one call, every other the careful way
+            if os.path.samestat(os.lstat(os.path.join(self._below.root, LOCK_FILE)), os.fstat(fd)):
+                return True
         try:
             with self._place(LOCK_FILE) as place:
                 return place.facts is not None and os.path.samestat(place.facts, os.fstat(fd))
