@@ -408,3 +408,32 @@ def test_a_value_of_another_shape_is_refused(
                   content=content)
     assert (answer["code"], answer["field"], answer["wanted"]) == ("invalid-argument", "content", wanted)
     assert get(tmp_path, "n.md") == before
+
+
+def test_a_section_of_echos_own_that_is_there_twice_still_takes_its_lines(tmp_path: Path) -> None:
+    """Two devices made the day's log, or the Related section: nothing is refused, the last one goes on."""
+    day = "# 2026-11-30\n\n## Agent Log\n\n- a\n\n## Agent Log\n\n- b\n"
+    put(tmp_path, "journal/daily/2026-11-30.md", day)
+    related = "# R\n\n## Related\n\n- x\n\n## Related\n\n- y\n"
+    put(tmp_path, "notes/r.md", related)
+    ctx = make_ctx(tmp_path)
+    made = call(ctx, "capture", title="Ada", kind="person", body="Wrote programs.")
+    assert (made["action"], made.get("warnings")) == ("created", None)
+    assert get(tmp_path, "journal/daily/2026-11-30.md") == (
+        f"{day}- 14:05 captured person [[resources/people/ada|Ada]]\n")
+    for action in ("linked", "unchanged"):
+        assert call(ctx, "link", a="notes/r.md", b="Ada")["action"] == action
+    assert get(tmp_path, "notes/r.md") == f"{related}- [[resources/people/ada|Ada]]\n"
+
+
+def test_a_write_that_something_else_than_an_outage_stops_half_way_does_not_blame_the_vault(tmp_path: Path) -> None:
+    """The note is there, its line in the day's log is not: the answer says what stands in the way."""
+    with running_server(tmp_path, ECHO_CLOCK=INSTANT, ECHO_TZ=ZONE) as server:
+        (server.vault / "journal/daily/2026-11-30.md").mkdir(parents=True)
+        answer = server.call("echo_capture", title="Ada", kind="person", body="Wrote programs.")
+        assert answer["queued"]
+        assert "reachable" not in json.dumps(answer)
+        assert "2026-11-30.md is taken" in answer["warnings"][0]
+        assert (server.vault / "resources/people/ada.md").exists()
+        (server.vault / "journal/daily/2026-11-30.md").rmdir()
+        assert echo_output.render("echo_capture", answer).startswith("Queued: a part of it is in the vault")

@@ -16,7 +16,7 @@ from echo_core.errors import Conflict, InvalidPath, InvalidTarget, MalformedNote
 from echo_core.index import EntityIndex, Entry
 from echo_core.kinds import DAY_NOTES, is_entity, kind_of
 from echo_core.locks import LockHeld
-from echo_core.markdown import append_text, find_heading, has_line, insert_heading
+from echo_core.markdown import append_text, find_heading, has_line, headings, insert_heading
 from echo_core.note import facts, new_note
 from echo_core.notebytes import decode, displayable, encode
 from echo_core.paths import parent, unportable
@@ -159,9 +159,15 @@ def tried(would: str, path: str, before: Optional[str], after: str, **fields: An
 
 
 def line_under(text: str, heading: str, line: str, level: int = 2) -> str:
-    """`text` with `line` appended under `heading` (made at the end when missing); unchanged when it stands there."""
+    """`text` with `line` appended under `heading` (made at the end when missing); unchanged when it stands there.
+
+    For sections of ECHO's own: of several with the title, as two devices make them, the last one takes the line.
+    """
+    own = [found for found in headings(text) if found.title == heading]
+    if any(has_line(text, line, section) for section in own):
+        return text
     try:
-        section = find_heading(text, heading)
+        section = own[-1] if own else find_heading(text, heading)
     except InvalidTarget as failure:
         if failure.data.get("candidates"):
             raise

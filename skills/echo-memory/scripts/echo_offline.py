@@ -13,7 +13,7 @@ import echo_tools
 from echo_arguments import given, validate
 from echo_config import CliSettings, context_of
 from echo_context import Envelope, OpContext, ok
-from echo_core.errors import EchoError, InternalError, NotKept, VaultUnreachable
+from echo_core.errors import EchoError, InternalError, NotKept, VaultError, VaultUnreachable
 from echo_core.guards import refuse_secrets
 from echo_outbox import Outbox
 from echo_outbox_rows import Running, call_of
@@ -55,6 +55,8 @@ QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
 FULL = "disk-full"
 """The reason of a failed write that waiting does not cure; the caller has to know at once."""
 FOLLOWS = "The vault is not reachable now; the write follows as soon as it is."
+OWED = "A part of it is in the vault. The rest is tried again; tell the operator what stands in its way."
+_OUTAGES = frozenset(kind.code for kind in VaultError.__subclasses__())
 
 
 def with_outbox(ctx: OpContext, outbox: Outbox, state_dir: str) -> OpContext:
@@ -180,7 +182,7 @@ def _owed(op: Running, envelope: Envelope, outbox: Outbox) -> Envelope:
     answer = {name: value for name, value in envelope.items() if name not in ("ok", "code", "error", "hint", "reason")}
     answer.pop("warnings", None)
     return ok(warnings=[*envelope.get("warnings", []), f"begun, the rest follows: {why}"], queued=True,
-              **{**answer, "op_id": op.op_id}, hint=FOLLOWS)
+              **{**answer, "op_id": op.op_id}, hint=FOLLOWS if envelope.get("code") in _OUTAGES else OWED)
 
 
 def _kept(op: Running, warnings: List[str], away: Envelope, outbox: Outbox, ctx: OpContext) -> Envelope:

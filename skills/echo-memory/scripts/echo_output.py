@@ -59,6 +59,8 @@ def _summary(tool_name: str, envelope: Mapping[str, Any]) -> str:
     if envelope.get("would"):
         return _preview(envelope)
     if envelope.get("queued"):
+        if not envelope.get("provisional"):
+            return "Queued: a part of it is in the vault; the rest follows"
         return "Queued: the vault is not reachable now; the write follows when it is."
     special = SUMMARIES.get(tool_name)
     return special(envelope) if special else _plain_summary(envelope)
