@@ -165,8 +165,8 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_get_scope", "orient", scope_show_op,
-        "What the operator is working on now: `scope`, `scope_updated` and `sessions_since`. "
-        "When `sessions_since` is 3 or more, ask the operator whether the scope still holds.",
+        "What the operator is working on now; call it when you need just that, since echo_load tells it too. "
+        "Returns `scope`, `scope_updated` and `sessions_since`; at 3 or more ask whether the scope still holds.",
         (),
         {"scope": "string", "scope_updated": "string", "sessions_since": "integer"},
         reads=True, again=True,
@@ -190,9 +190,10 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_capture", "write", capture_op,
-        "Remember something: files it by kind, links known names, indexes and logs it; without `kind` it becomes an "
-        "inbox line. `action: duplicate-gate` means that nothing was written: read the candidates, then call again "
-        "with `merge_into` (same thing) or `force: true` (the operator says it is another), never just again. "
+        "Remember something as soon as it comes up that will still matter later: files it by kind, links known names, "
+        "indexes and logs it; without `kind` it becomes an inbox line. `action: duplicate-gate` means that nothing was "
+        "written: read the candidates, then call again with `merge_into` (same thing) or `force: true` (the operator "
+        "says it is another), never just again. "
         "Otherwise returns `action` created, updated, inbox or unchanged, and `path`.",
         (Param("title", required=True, empty_ok=False, help="Name of the thing, or the inbox text."),)
         + _CAPTURE_FIELDS[:7] + (Param("period", form="period", help="rollup: 2026-W49 or 2026-11."),)
@@ -203,8 +204,8 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_link", "write", link_op,
-        "Connect two notes in both directions under their Related headings. Names, slugs or paths; "
-        "each must mean exactly one note. Returns which of the two changed.",
+        "Connect two notes in both directions under their Related headings, when they belong together and neither "
+        "mentions the other. Names, slugs or paths; each must mean exactly one note. Returns which of the two changed.",
         (
             Param("a", required=True, empty_ok=False, form="note"),
             Param("b", required=True, empty_ok=False, form="note"),
@@ -215,8 +216,9 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_append_note", "write", append_op,
-        "Add one line to an existing note, at its end or under a heading. A line that already stands there answers "
-        "`unchanged`; a note that does not exist is an error with candidates.",
+        "Add one line to an existing note, at its end or under a heading: for logs and lists; use echo_capture with "
+        "`merge_into` for more. Returns `path`, `version` and `line`; a line that already stands there answers "
+        "`unchanged`. A note that does not exist is an error with candidates, never a new note.",
         (
             _PATH,
             Param("line", required=True, empty_ok=False, form="item", help="One line of Markdown."),
@@ -228,9 +230,10 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_patch_note", "write", patch_op,
-        "Change one section, frontmatter key or ^block of a note; all other bytes stay. A heading is its full "
-        "A::B path or a leaf name when unique; `invalid-target` lists the real headings. Every replaced text can be "
-        "brought back with echo_restore_note.",
+        "Change one section, frontmatter key or ^block of a note when what it says is no longer right; all other "
+        "bytes stay. A heading is a leaf name when unique or an address from `headings`; `invalid-target` lists the "
+        "real ones. "
+        "Returns the diff and the new version; echo_restore_note brings every replaced text back.",
         (
             _PATH,
             Param("operation", required=True, enum=("append", "prepend", "replace")),
@@ -247,8 +250,8 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_move_note", "write", move_op,
-        "Move or rename a note and rewrite every link to it. Shows a preview unless `confirm` is true; "
-        "confirm only after the operator agreed. Returns the notes whose links change.",
+        "Move or rename a note and rewrite every link to it, for example when a project ends. Shows a preview unless "
+        "`confirm` is true; confirm only after the operator agreed. Returns the notes whose links change.",
         (
             _PATH,
             Param("new_path", required=True, empty_ok=False, form="path", help="Target path; the folder is made."),
@@ -261,7 +264,8 @@ TOOLS: Tuple[Tool, ...] = (
         "echo_triage_inbox", "curate", triage_op,
         "Sort the inbox. Without proposals it lists the items with ids; with proposals it previews where each goes; "
         "with `apply: true` and the preview's token, after the operator agreed, it files them and writes the "
-        "processing log. `stale-preview` means something changed: preview again.",
+        "processing log. `stale-preview` means something changed: preview again; an item with `would: gate` needs "
+        "`merge_into` or `force`.",
         (
             Param("proposals", "object[]", "One per item.", fields=TRIAGE_FIELDS),
             _APPLY, _TOKEN,
@@ -273,7 +277,8 @@ TOOLS: Tuple[Tool, ...] = (
         "echo_reflect", "curate", apply_op,
         "Store what a conversation taught, as a batch of proposals: preview first, show it to the operator, then "
         "apply with the token. Never invent memories and never apply without the operator's word. "
-        "Returns `plan` or per-item `results`.",
+        "Returns `plan` or per-item `results`; an item with `would: gate` needs `merge_into`, or `force` if it is "
+        "another thing.",
         (
             Param("proposals", "object[]", required=True, fields=REFLECT_FIELDS),
             _APPLY, _TOKEN,
@@ -302,8 +307,9 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_rollup_data", "curate", rollup_data_op,
-        "Collect what a week or month rollup needs: open threads of active projects, aging inbox items, scope "
-        "history and sessions of the period. You write the prose and store it with echo_capture kind rollup.",
+        "Collect what a weekly or monthly rollup needs, when the operator asks for one. Returns the status of active "
+        "projects, aging inbox items, and the scopes, sessions and decisions of the period. You write the prose and "
+        "store it with echo_capture, kind rollup.",
         (
             Param("period", required=True, enum=("week", "month")),
             Param("date", form="date", help="A day in it; default today."),
@@ -322,8 +328,8 @@ TOOLS: Tuple[Tool, ...] = (
     ),
     Tool(
         "echo_restore_note", "history", restore_note_op,
-        "Bring back a kept version of a note, byte for byte. Shows a diff unless `confirm` is true; confirm only "
-        "after the operator agreed. The restore can itself be undone.",
+        "Bring back a kept version of a note, byte for byte, after a wrong edit. Shows a diff unless `confirm` is "
+        "true; confirm only after the operator agreed. The restore can itself be undone.",
         (
             _PATH,
             Param("version_id", required=True, empty_ok=False, help="From echo_note_history."),
