@@ -4,15 +4,22 @@ from __future__ import annotations
 import os
 import shutil
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backupdesk import WATCH, command, make_desk, tree
-from echo_core.errors import EchoError
+from backupdesk import WATCH, command, make_desk, tree, zips
+from echo_core.clock import Clock
+from echo_core.errors import EchoError, VaultUnreachable
+from echo_core.vault.rest import RestVault
+from echo_mcp.backup.desk import Desk
 from echo_mcp.backup.restoring import restore_folder
+from echo_mcp.backup.vault_source import VaultSource
+from echo_mcp.backup.watch import Watch
 from fakes.olrapi import Olrapi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from restvault import KEY, serving
 
 _ODD = ["é", unicodedata.normalize("NFD", "é"), "北京", "a b", "why?", "CON", "x.", "%2e%2e", "ß", "日記 📓", "-rf"]
 letters = st.characters(codec="utf-8", categories=["L", "N", "Zs"])
@@ -130,3 +137,41 @@ def test_a_backup_file_alone_is_enough_to_restore(tmp_path: Path) -> None:
     assert (code, answer["files"]) == (0, 1)
     assert (tmp_path / "new/a.md").read_text() == "first"
     assert not (tmp_path / "state").exists()
+
+
+class Pauses(Watch):
+    """Does not wait; `seconds` counts how long it should have, `then` is what happens meanwhile."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self.seconds = 0.0
+        self._then = then
+
+    def pause(self, seconds: float) -> None:
+        self.seconds += seconds
+        self._then()
+
+
+def test_a_note_that_the_api_cannot_read_makes_the_night_partial(tmp_path: Path) -> None:
+    """The rest is saved and the note is named; an API that is down or still loading makes no backup of the remains."""
+    with serving(tmp_path) as rest:
+        desk = make_desk(tmp_path)
+        desk = Desk(desk.shelf, lambda: VaultSource(RestVault(rest.address, KEY)), Clock("UTC"), 30, desk.runs)
+        for name in ("a.md", "bad.md", "c.md", "bad.png"):
+            (rest.folder / name).write_text(name)
+        rest.api.faults.add("error_before", method="GET", path="/vault/bad")
+        made = desk.back_up(WATCH)
+        assert made.summary.files == 2
+        assert [row["path"] for row in made.summary.unreadable] == ["bad.md", "bad.png"]
+        assert made.name.endswith("-partial.zip")
+        rest.api.faults.clear()
+        assert desk.back_up(WATCH).summary.files == 4
+        fault = rest.api.faults.add("cold")
+        pauses = Pauses(lambda: rest.api.faults.remove(fault))
+        assert desk.back_up(pauses).unchanged
+        assert pauses.seconds >= 30
+        rest.api.faults.add("error_before")
+        (rest.folder / "a.md").write_text("changed")
+        with pytest.raises(VaultUnreachable):
+            desk.back_up(WATCH)
+    assert len(zips(tmp_path)) == 2

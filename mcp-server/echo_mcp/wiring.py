@@ -116,7 +116,7 @@ class Background:
         self._flusher = jobs.flusher(ctx, health)
         self._keeper = jobs.Repeated("keep", ctx.keep, KEEP_S)
         self._probe = jobs.probe(ctx.reach.probe, settings.state_dir, health, self._vault_answers)
-        desk = opening.desk(settings, ctx.vault)
+        desk = opening.desk(settings)
         self.alerts = Alerts(desk.runs, settings.clock, Webhook(settings.notify_url) if settings.notify_url else None)
         self._concerns = Concerns(health, self.alerts, desk.runs, settings.alert_outbox_h, settings.alert_down_h)
         self._nightly = Nightly(desk, settings.clock, settings.backup_at, health, self.alerts)

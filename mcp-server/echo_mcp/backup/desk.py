@@ -57,7 +57,7 @@ class Desk:
     def back_up(self, watch: Watch) -> Made:
         """Make a backup, or find that the newest one still holds the vault. Raises Busy, and what `make` raises."""
         with self._run(BACKUP) as run:
-            made = make(self._source(), self.shelf, self._clock, self._keep, self.damaged(), watch)
+            made = make(self._source, self.shelf, self._clock, self._keep, self.damaged(), watch)
             run.result = PARTIAL if made.summary.partial else UNCHANGED if made.unchanged else OK
             run.detail = {"name": made.name, "files": made.summary.files, "bytes": made.summary.bytes,
                           "size": made.size, "before": made.before, "unreadable": made.summary.unreadable_total,

@@ -31,12 +31,16 @@ class FolderSource:
     """The folder `root` (a host path). scratch: folder for copies of large files, outside the vault."""
 
     kind = "folder"
+    loading_s = 0.0
 
     def __init__(self, root: str, scratch: str) -> None:
         self._below = Below(os.path.abspath(root))
         self._scratch = scratch
         self.left_out: list[LeftOut] = []
         self.unreadable: list[LeftOut] = []
+
+    def close(self) -> None:
+        """Nothing is held open between two calls."""
 
     def walk(self) -> Iterator[Found]:
         """Everything but dot names, links that lead out and what is no file. Raises VaultUnreachable, VaultAuth."""

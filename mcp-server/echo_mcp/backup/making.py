@@ -6,9 +6,9 @@ import hashlib
 import os
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from echo_core.atomic import CREATE, sync
 from echo_core.clock import Clock
@@ -50,46 +50,67 @@ class Made:
     removed: list[str] = field(default_factory=list)
 
 
-def make(source: Source, shelf: Shelf, clock: Clock, keep: int, damaged: set[str], watch: Watch) -> Made:
+def make(open_source: Callable[[], Source], shelf: Shelf, clock: Clock, keep: int, damaged: set[str],
+         watch: Watch) -> Made:
     """Back the vault up, unless the newest backup holds it as it is now; rotate.
 
-    The caller holds the shelf's lock. keep: how many good backups stay. damaged: names of backups that are known to be
-    so. Raises StorageFailed, BadBackup when what was written cannot be read back, the vault's errors, and Stopped; then
-    no file has been added and none removed.
+    The caller holds the shelf's lock. open_source: opens the vault, remembering nothing of it. keep: how many good
+    backups stay. damaged: names of backups that are known to be so. Raises StorageFailed, BadBackup when what was
+    written cannot be read back, the vault's errors, and Stopped; then no file has been added and none removed.
     """
-    seen = survey(source, watch)
     last = _last(shelf, damaged)
-    if last is not None and last[1].fingerprint == seen.fingerprint and not last[1].partial:
-        return Made(last[0], last[2], last[1], last[1].files, unchanged=True, removed=shelf.rotate(keep, damaged))
-    if not seen.files and last is not None and last[1].files:
-        raise VaultUnreachable(
-            "The vault is empty, but its last backup is not", reason="emptied",
-            hint="Mount it; or, if you did empty it, move its backups to another folder.",
-        )
-    space.require(shelf.folder, _estimate(seen, last), "the backup")
-    made = _write(source, shelf, clock, seen, watch)
-    made.before = last[1].files if last is not None else 0
+    with contextlib.ExitStack() as opened:
+        source = opened.enter_context(contextlib.closing(open_source()))
+        seen = survey(source, watch)
+        if last is not None and 2 * seen.files < last.summary.files and source.loading_s:
+            watch.pause(source.loading_s)
+            source = opened.enter_context(contextlib.closing(open_source()))
+            seen = survey(source, watch)
+        if last is not None and last.summary.fingerprint == seen.fingerprint and not last.summary.partial:
+            made = Made(last.name, last.size, last.summary, unchanged=True)
+        else:
+            _require_plausible(seen, last)
+            space.require(shelf.folder, _estimate(seen, last), "the backup")
+            made = _write(source, shelf, clock, seen, watch)
+    made.before = last.summary.files if last is not None else 0
     made.removed = shelf.rotate(keep, damaged)
     return made
 
 
-def _last(shelf: Shelf, damaged: set[str]) -> tuple[str, Summary, int] | None:
-    """Name, summary and size of the newest backup when it can be opened."""
+class _Last(NamedTuple):
+    """The newest backup. size: of the zip, in bytes."""
+
+    name: str
+    summary: Summary
+    size: int
+
+
+def _require_plausible(seen: Survey, last: _Last | None) -> None:
+    """Raise VaultUnreachable for an empty vault that was not empty before: it is more likely not mounted."""
+    if not seen.files and last is not None and last.summary.files:
+        raise VaultUnreachable(
+            "The vault is empty, but its last backup is not", reason="emptied",
+            hint="Mount it; or, if you did empty it, move its backups to another folder.",
+        )
+
+
+def _last(shelf: Shelf, damaged: set[str]) -> _Last | None:
+    """The newest backup when it can be opened."""
     kept = shelf.kept()
     if not kept or kept[-1].name in damaged:
         return None
     try:
         with open_archive(shelf.path(kept[-1].name)) as archive:
-            return kept[-1].name, archive.summary, archive.size
+            return _Last(kept[-1].name, archive.summary, archive.size)
     except (BadBackup, OSError):
         return None
 
 
-def _estimate(seen: Survey, last: tuple[str, Summary, int] | None) -> int:
+def _estimate(seen: Survey, last: _Last | None) -> int:
     """How many bytes the zip may take: as the last one went, else as if nothing could be packed."""
     packed = seen.bytes
-    if last is not None and last[1].bytes:
-        packed = min(packed, int(1.25 * seen.bytes * last[2] / last[1].bytes))
+    if last is not None and last.summary.bytes:
+        packed = min(packed, int(1.25 * seen.bytes * last.size / last.summary.bytes))
     return packed + seen.files * PER_ENTRY + seen.largest
 
 
@@ -132,7 +153,7 @@ def _fill(out: BinaryIO, source: Source, shelf: Shelf, summary: Summary, total: 
         writer = _Writer(packed, entries, shelf.folder, summary, total, watch)
         later = writer.add_all(source, _noting_folders(source.walk(), writer), patient=False)
         missed = writer.last_try(source, later)
-        unreadable = [*source.unreadable, *missed]
+        unreadable = sorted([*source.unreadable, *missed])
         summary.left_out, summary.left_out_total = _named(sorted(source.left_out)), len(source.left_out)
         summary.unreadable, summary.unreadable_total = _named(unreadable), len(unreadable)
         with packed.open(_info(manifest.NAME, None, None), "w", force_zip64=True) as target:

@@ -1,7 +1,7 @@
 """The desk that goes with the server's settings."""
 from __future__ import annotations
 
-from echo_core.vault.base import Vault
+from echo_core.vault.rest import RestVault
 
 from echo_mcp.backup.desk import Desk
 from echo_mcp.backup.folder_source import FolderSource
@@ -12,13 +12,16 @@ from echo_mcp.runs import Runs
 from echo_mcp.settings import Settings
 
 
-def desk(settings: Settings, vault: Vault | None = None) -> Desk:
-    """The backups of the vault of `settings`. vault: an API that is open already."""
-    shelf = Shelf(settings.state_dir)
+def desk(settings: Settings) -> Desk:
+    """The backups of the vault of `settings`.
+
+    It opens the vault for itself, without the wrappers of the server: what a cache or a queue holds is no vault.
+    """
+    shelf, place = Shelf(settings.state_dir), settings.place
 
     def source() -> Source:
-        if settings.place.folder:
-            return FolderSource(settings.place.folder, shelf.folder)
-        return VaultSource(vault or settings.place.open())
+        if place.address is None:
+            return FolderSource(place.folder, shelf.folder)
+        return VaultSource(RestVault(place.address, place.key, place.timeout_s, place.ca_file))
 
     return Desk(shelf, source, settings.clock, settings.backup_keep, Runs(settings.state_dir, settings.clock))

@@ -57,6 +57,8 @@ class Source(Protocol):
     """A vault that can be backed up."""
 
     kind: str
+    loading_s: float
+    """How long it may show only some of its files after a start, in seconds; 0 when it never does."""
     left_out: list[LeftOut]
     """What the last complete walk left out on purpose."""
     unreadable: list[LeftOut]
@@ -71,6 +73,9 @@ class Source(Protocol):
         patient: wait for a file that somebody is writing to; else it comes back as busy at once.
         Raises the vault's errors when the vault itself is the trouble, and Stopped.
         """
+
+    def close(self) -> None:
+        """Let go of the vault."""
 
 
 @dataclass

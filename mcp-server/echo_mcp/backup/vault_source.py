@@ -1,4 +1,4 @@
-"""Any vault behind the contract, such as Obsidian's API, as what is backed up (spec 6.1, 6.4).
+"""The vault behind Obsidian's API as what is backed up (spec 6.1, 6.4).
 
 It has no modes and shows no empty folders. Obsidian tells size and time of notes only; other files are compared by
 what they hold.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from echo_core.errors import EchoError, NotFound
 from echo_core.paths import is_note
-from echo_core.vault.base import Vault
+from echo_core.vault.rest import RestVault
 
 from echo_mcp.backup.source import UNKNOWN, Found, LeftOut, Reading, Snapshot, Unsaved
 from echo_mcp.backup.watch import Watch
@@ -26,11 +26,16 @@ class VaultSource:
     """The files of `vault`."""
 
     kind = "rest"
+    loading_s = 30.0
 
-    def __init__(self, vault: Vault) -> None:
+    def __init__(self, vault: RestVault) -> None:
         self._vault = vault
         self.left_out: list[LeftOut] = []
         self.unreadable: list[LeftOut] = []
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._vault.close()
 
     def walk(self) -> Iterator[Found]:
         """Every file in path order. Raises the vault's errors."""
