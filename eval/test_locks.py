@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from echo_core.clock import Clock
-from echo_core.errors import VaultUnreachable
+from echo_core.errors import VaultBadResponse, VaultUnreachable
 from echo_core.locks import AdvisoryLock, LockHeld
 from echo_core.vault.folder import FolderVault
 from fakes.memory_vault import MemoryVault
@@ -221,6 +221,21 @@ def test_whoever_reads_back_another_token_has_lost_the_race(vault, client):
     with pytest.raises(LockHeld) as refusal:
         client("me").take(wait_s=0)
     assert refusal.value.holder == "racer"
+
+
+def test_a_lock_that_somebody_elses_release_removed_is_taken_again(vault, client):
+    """Behind an API without compare-and-swap a release that was begun earlier removes the lock written after it."""
+    real_write, turns = vault.write, []
+
+    def removed(path, data, expected):
+        turns.append(path)
+        if len(turns) == 1:
+            raise VaultBadResponse("The vault accepted it and did not keep it", reason="phantom", path=path)
+        real_write(path, data, expected)
+
+    vault.write = removed
+    assert client("me").take().name == "index"
+    assert len(turns) == 2
 
 
 def test_a_release_while_the_vault_is_down_is_told_and_not_raised(vault, client, said):

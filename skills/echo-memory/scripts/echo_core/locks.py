@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import Callable, Dict, Iterator, Optional, Tuple
 
 from echo_core.clock import Clock
-from echo_core.errors import Conflict, NotFound, VaultError
+from echo_core.errors import Conflict, NotFound, VaultBadResponse, VaultError
 from echo_core.lock_file import LockFile, document, parsed
 from echo_core.vault.base import Vault
 
@@ -108,9 +108,7 @@ class AdvisoryLock:
         if self._timer() - lease.since <= self._ttl_s / 2:
             return True
         data = self._document(lease.token)
-        try:
-            self._vault.write(_path(lease.name), data, lease.data)
-        except (Conflict, NotFound):
+        if not self._wrote(lease.name, data, lease.data):
             self._notify(f"the lock {lease.name} was taken from {self.holder} while it held it")
             return False
         lease.data, lease.since = data, self._timer()
@@ -164,17 +162,26 @@ class AdvisoryLock:
             return None
         token = secrets.token_hex(8)
         data = self._document(token)
-        try:
-            self._vault.write(_path(name), data, before)
-        except Conflict:
-            return None
-        if self._read(name) != data:
+        if not self._wrote(name, data, before) or self._read(name) != data:
             return None
         if found is not None and found.holder != self.holder:
             self._notify(f"the abandoned lock {name} of {found.holder} was taken over by {self.holder}")
         self._started[name] = True
         self._watched.pop(name, None)
         return Lease(name, token, data, self._timer())
+
+    def _wrote(self, name: str, data: bytes, before: Optional[bytes]) -> bool:
+        """Write the lock file over `before`; False when somebody else was there first, or removed ours at once."""
+        try:
+            self._vault.write(_path(name), data, before)
+        except (Conflict, NotFound):
+            return False
+        except VaultBadResponse as dropped:
+            # Another client's release, begun before we wrote, removes what it finds.
+            if dropped.data.get("reason") != "phantom":
+                raise
+            return False
+        return True
 
     def _may_take(self, name: str, data: bytes, found: LockFile) -> bool:
         """Whether the lock is abandoned, or left over from our own last run."""

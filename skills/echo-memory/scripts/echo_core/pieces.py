@@ -45,6 +45,10 @@ class Piece(NamedTuple):
         """Whether nothing had to go for it."""
         return not self.removed.strip()
 
+    def replaces_at(self, other: Piece) -> bool:
+        """Whether both replaced what stood below the same line."""
+        return not (self.only_adds or other.only_adds) and _said(self.above)[-1:] == _said(other.above)[-1:]
+
 
 def pieces_of(before: Optional[bytes], after: bytes) -> List[Piece]:
     """The pieces of a write, in the order of the note; before None: it created the note.

@@ -38,7 +38,7 @@ class Held(NamedTuple):
 class Judgement(NamedTuple):
     """text: the note as it should be. standing: still there. again: put back into `text`. lost: cannot be put back.
 
-    What is in none of them was taken out by somebody who knew it.
+    What is in none of them was taken out by somebody who knew it, or replaced by ourselves since.
     """
 
     text: bytes
@@ -59,8 +59,12 @@ def judge(watched: Sequence[Held], now: bytes, late: bool = False) -> Judgement:
             standing.append(held)
         elif not held.later & there:
             after = None if late or held.tries >= MOST_TRIES else put_back(held.piece, text)
-            (lost if after is None else again).append(held)
-            text = text if after is None else after
+            if after is not None:
+                again.append(held)
+                text = after
+            elif not any(held.piece.replaces_at(other.piece) for other in watched if other.write > held.write
+                         and other.write in there):
+                lost.append(held)
     return Judgement(text, standing, again, lost)
 
 

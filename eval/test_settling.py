@@ -1,0 +1,63 @@
+"""What is done about a text of ours that is not there any more (spec 6.1)."""
+from itertools import pairwise
+
+import pytest
+from echo_core.pieces import pieces_of
+from echo_core.settling import MOST_TRIES, Held, judge, seen
+
+NOTE = b"# N\n\n## A\n\nold\n\n## B\n\n- one\n"
+
+
+def watched(*states):
+    """The pieces of our writes that led through these states, each made on what the one before left."""
+    held = []
+    for number, (before, after) in enumerate(pairwise(states), start=1):
+        held = [*seen(held, before, number), *(Held(piece, number, 0.0) for piece in pieces_of(before, after))]
+    return held
+
+
+def outcome(held, now, **more):
+    """(the note as it should be, writes that stand, that are put back, that are lost)."""
+    found = judge(held, now, **more)
+    return found.text, *([one.write for one in kind] for kind in (found.standing, found.again, found.lost))
+
+
+def test_several_lines_go_back_in_the_order_they_were_written():
+    """Beside the line that took their place."""
+    held = watched(NOTE, NOTE + b"- 1\n", NOTE + b"- 1\n- 2\n", NOTE + b"- 1\n- 2\n- 3\n")
+    assert outcome(held, NOTE + b"- theirs\n") == (NOTE + b"- 1\n- 2\n- 3\n- theirs\n", [], [1, 2, 3], [])
+
+
+def test_what_stands_and_what_went_are_told_apart():
+    """A later write of ours that was made on a text without the first one says nothing about it."""
+    held = watched(NOTE, NOTE + b"- 1\n")
+    held = [*held, *(Held(piece, 2, 0.0) for piece in pieces_of(NOTE + b"- a\n", NOTE + b"- a\n- 2\n"))]
+    assert outcome(held, NOTE + b"- a\n- 2\n") == (NOTE + b"- 1\n- a\n- 2\n", [2], [1], [])
+
+
+def test_who_kept_our_later_line_had_seen_the_earlier_one():
+    """It was taken out on purpose."""
+    held = watched(NOTE, NOTE + b"- 1\n", NOTE + b"- 1\n- 2\n")
+    assert outcome(held, NOTE + b"- 2\n") == (NOTE + b"- 2\n", [2], [], [])
+
+
+def test_the_same_line_twice_on_watch_goes_back_once():
+    """It was lost, written again by its caller, and lost again."""
+    held = [Held(piece, number, 0.0) for number in (1, 2) for piece in pieces_of(NOTE, NOTE + b"- 1\n")]
+    assert outcome(held, NOTE) == (NOTE + b"- 1\n", [2], [1], [])
+
+
+def test_a_lost_replacement_is_told_once_and_never_after_we_replaced_the_place_again():
+    """Only the newest text of a place counts."""
+    first, second = NOTE.replace(b"old", b"first"), NOTE.replace(b"old", b"second")
+    assert outcome(watched(NOTE, first), NOTE) == (NOTE, [], [], [1])
+    held = [*watched(NOTE, first), *(Held(piece, 2, 0.0) for piece in pieces_of(NOTE, second))]
+    assert outcome(held, second) == (second, [2], [], [])
+    assert outcome(held, NOTE.replace(b"old", b"theirs"))[3] == [1, 2]
+
+
+@pytest.mark.parametrize("more", [{"late": True}, {"tries": MOST_TRIES}])
+def test_after_long_or_too_many_tries_a_line_is_told_and_not_put_back(more):
+    """Two servers do not fight for ever, and what was taken out long ago stays out."""
+    held = [one._replace(tries=more.get("tries", 0)) for one in watched(NOTE, NOTE + b"- 1\n")]
+    assert outcome(held, NOTE, late=more.get("late", False)) == (NOTE, [], [], [1])
