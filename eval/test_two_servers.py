@@ -5,6 +5,7 @@ They share no lock file, and the API has no compare-and-swap; the double races o
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from restvault import KEY
 from serverproc import Server, running_server
 
 CLOCK = "2026-11-30T14:05:09+01:00"
+INDEX = "_agent/index/entities.json"
 LOG = "areas/business/log.md"
 UNSETTLED = "from echo_core.watch import Watch\nWatch.wrote = lambda *words: None"
 
@@ -113,3 +115,62 @@ def test_without_the_second_look_lines_are_lost(tmp_path: Path, vault: Path) -> 
     acknowledged, overwritten, lost = race(tmp_path, vault, 4, 25, patch=UNSETTLED)
     print(f"acknowledged {acknowledged}, overwritten at the API {overwritten}, lost {lost()}")
     assert lost() > 0
+
+
+def _mixed(server: Server, host: int, number: int, turns: int) -> list[tuple[str, str, dict[str, Any]]]:
+    """(kind, its mark, answer) of one client's appends, inbox lines, captures and patches on five notes."""
+    client, done = RestClient(server), []
+    for turn in range(turns):
+        note, mark = f"areas/business/n{(turn + number) % 5}.md", f"{host}-{number}-{turn}"
+        kind = ("append", "append", "inbox", "person", "patch")[(turn * 7 + number) % 5]
+        name, arguments = {
+            "append": ("echo_append_note", {"path": note, "line": f"- mark {mark} end", "section": "Log"}),
+            "inbox": ("echo_capture", {"title": f"thought {mark}."}),
+            "person": ("echo_capture", {"title": f"Person {mark}", "kind": "person", "body": f"I am {mark}.",
+                                        "force": True}),
+            "patch": ("echo_patch_note", {"path": note, "operation": "replace", "target_type": "heading",
+                                          "target": f"Part {host}", "content": f"Round {mark}."}),
+        }[kind]
+        done.append((kind, mark, client.call(name, **arguments)))
+    client.close()
+    return done
+
+
+def _unfinished(vault: Path, done: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str, str]]:
+    """What is not in the vault, once, with everything that belongs to it."""
+    notes = [(vault / f"areas/business/n{number}.md").read_text() for number in range(5)]
+    inbox = (vault / "inbox/captures/inbox.md").read_text()
+    day = (vault / "journal/daily/2026-11-30.md").read_text()
+    entries = {entry["path"] for entry in json.loads((vault / INDEX).read_text())["entities"].values()}
+
+    def stands(kind: str, mark: str) -> bool:
+        path = f"resources/people/person-{mark}.md"
+        return {
+            "append": lambda: sum(text.count(f"- mark {mark} end\n") for text in notes) == 1,
+            "inbox": lambda: inbox.count(f"thought {mark}.\n") == 1,
+            "person": lambda: (path in entries and day.count(f"|Person {mark}]]") == 1
+                               and f"I am {mark}." in (vault / path).read_text()),
+        }[kind]()
+
+    return [(kind, mark) for kind, mark, _ in done if kind != "patch" and not stands(kind, mark)]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_two_servers_lose_nothing_of_a_mixed_day(tmp_path: Path, vault: Path) -> None:
+    """2 x 500 writes on five notes, the inbox, the day note and the index: all there; overwritten patches are listed."""
+    for number in range(5):
+        note = vault / f"areas/business/n{number}.md"
+        note.write_text("# N\n\n## Log\n\n## Part 0\n\nold\n\n## Part 1\n\nold\n")
+    with Olrapi(str(vault), key=KEY, race=Race(seconds=0.002)) as api, hosts(tmp_path, api) as servers:
+        works = [lambda host=host, number=number: _mixed(servers[host], host, number, 50)
+                 for host in (0, 1) for number in range(10)]
+        done = [one for batch in together(works) for one in batch]
+        assert [answer for _, _, answer in done if not answer["ok"]] == []
+        overwritten = sum(entry.dropped for entry in api.log.entries)
+        until(lambda: not _unfinished(vault, done))
+        listed = sum(server.call("echo_load")["conflicts"] for server in servers)
+        print(f"written {len(done)}, overwritten at the API {overwritten}, listed as conflicts {listed}")
+    assert overwritten > 0
+    assert _unfinished(vault, done) == []
+    assert list((vault / "_agent/locks").glob("*.json")) == []
