@@ -380,6 +380,8 @@ def test_stdio_speaks_only_json_rpc_on_stdout(tmp_path: Path) -> None:
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
          "params": {"name": "echo_capture", "arguments": {"title": "From stdio"}}},
+        {"jsonrpc": "2.0", "id": 4, "method": "nonsense/list"},
+        {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": 3}},
     ]
     process = subprocess.Popen([sys.executable, "-m", "echo_mcp", "stdio"], env=env, text=True, encoding="utf-8",
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -388,11 +390,12 @@ def test_stdio_speaks_only_json_rpc_on_stdout(tmp_path: Path) -> None:
     for line in lines:
         process.stdin.write(json.dumps(line) + "\n")
         process.stdin.flush()
-    answers = {message["id"]: message for message in (json.loads(process.stdout.readline()) for _ in range(3))}
+    answers = {message["id"]: message for message in (json.loads(process.stdout.readline()) for _ in range(5))}
     rest, logged = process.communicate(timeout=15)
     assert (process.returncode, rest) == (0, "")
     assert [tool["name"] for tool in answers[2]["result"]["tools"]] == [tool.name for tool in echo_tools.TOOLS]
     assert answers[3]["result"]["structuredContent"]["action"] == "inbox"
+    assert [answers[number]["error"]["data"]["code"] for number in (4, 5)] == ["not-found", "invalid-argument"]
     assert "From stdio" in (tmp_path / "vault/inbox/captures/inbox.md").read_text()
     assert '"tool": "echo_capture"' in logged
     assert "From stdio" not in logged

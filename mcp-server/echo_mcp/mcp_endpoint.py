@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from echo_mcp.asgi import App, Message, Receive, Scope, Send
 from echo_mcp.outcomes import to_json
@@ -61,7 +62,11 @@ def with_code(body: bytes) -> bytes:
     error = message.get("error") if isinstance(message, dict) else None
     if not isinstance(error, dict):
         return body
-    data = error.get("data")
-    known = data if isinstance(data, dict) else {} if data is None else {"detail": data}
-    error["data"] = {"code": _WORDS.get(int(error.get("code") or 0), "invalid-argument"), **known}
+    error["data"] = coded(int(error.get("code") or 0), error.get("data"))
     return to_json(message).encode()
+
+
+def coded(code: int, data: Any) -> dict[str, Any]:
+    """The `data` of a JSON-RPC error with the number `code`, with a word for machines as its `code`."""
+    known = data if isinstance(data, dict) else {} if data is None else {"detail": data}
+    return {"code": _WORDS.get(code, "invalid-argument"), **known}

@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 from echo_mcp import __version__, outcomes
 from echo_mcp.asgi import App
 from echo_mcp.limits import BODY_LIMIT
+from echo_mcp.mcp_endpoint import coded
 from echo_mcp.registry import Registry, ToolRecord
 
 INSTRUCTIONS_LIMIT = 2048
@@ -55,7 +56,7 @@ class McpDoor:
     async def serve_stdio(self) -> None:
         """Speak JSON-RPC on stdin and stdout until stdin ends; meanwhile a stray print goes to stderr."""
         async with stdio_server() as (incoming, outgoing):
-            await self._server.run(incoming, outgoing, self._server.create_initialization_options())
+            await self._server.run(incoming, _Coded(outgoing), self._server.create_initialization_options())
 
     def _build(self, instructions: str) -> Server[Any]:
         server: Server[Any] = Server(
@@ -137,6 +138,30 @@ class McpDoor:
         return types.GetPromptResult(
             description=record.description, messages=[types.PromptMessage(role="user", content=content)]
         )
+
+
+class _Coded:
+    """The outgoing stream of stdio; errors that the SDK made itself get a code for machines, as over HTTP."""
+
+    def __init__(self, outgoing: Any) -> None:
+        self._outgoing = outgoing
+
+    async def send(self, item: Any) -> None:
+        """Send one message."""
+        if isinstance(item.message, types.JSONRPCError):
+            error = item.message.error
+            error.data = coded(error.code, error.data)
+        await self._outgoing.send(item)
+
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._outgoing.aclose()
+
+    async def __aenter__(self) -> _Coded:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 def _listed(record: ToolRecord) -> types.Tool:
