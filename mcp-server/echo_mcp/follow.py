@@ -34,6 +34,8 @@ def take_in(paths: Iterable[str], ctx: OpContext) -> bool:
 
 
 def _note(path: str, ctx: OpContext) -> None:
+    if _is_known(path, ctx):
+        return  # most news are of our own writes, and nobody has to wait until that is found out
     # No ECHO writer can come between reading and telling: an older text never replaces a newer one.
     with ctx.vault.exclusive(path):
         try:
@@ -41,6 +43,18 @@ def _note(path: str, ctx: OpContext) -> None:
         except NotFound:
             ctx.catalog.forget(path)
             return
-        known = ctx.catalog.record(path)
-        if known is None or known.version != version_of(data):
+        if not _holds(path, data, ctx):
             ctx.catalog.touch(path, data)
+
+
+def _is_known(path: str, ctx: OpContext) -> bool:
+    try:
+        return _holds(path, ctx.vault.read(path), ctx)
+    except NotFound:
+        return False
+
+
+def _holds(path: str, data: bytes, ctx: OpContext) -> bool:
+    """Whether the catalog knows the note as these bytes."""
+    known = ctx.catalog.record(path)
+    return known is not None and known.version == version_of(data)

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from echo_core.batching import Batches
 from echo_core.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.errors import EchoError
@@ -67,7 +68,7 @@ class OpContext:
     while it does not; offline: set in a context in which only that is asked, and then the same as `vault`. checks:
     further rows of `echo_health`: name -> (whether all is well, one line). running: the write this context is for.
     resumed: what an earlier run of it left, None when this is the first. watch: what was written and is to be looked at
-    again; None where the vault loses nothing.
+    again; None where the vault loses nothing. day_lines: where calls meet that log in one day note.
     """
 
     vault: Vault
@@ -98,6 +99,7 @@ class OpContext:
     running: Optional[Running] = None
     resumed: Optional[Resumed] = None
     offline: Optional[KnownVault] = None
+    day_lines: Batches[str] = field(default_factory=Batches)
 
     def __post_init__(self) -> None:
         self.linker = LinkerCache(self.catalog)

@@ -176,19 +176,31 @@ def line_under(text: str, heading: str, line: str, level: int = 2) -> str:
 
 
 def log_in_day_note(ctx: OpContext, text: str) -> str:
-    """Add `- HH:MM text` to today's agent log, making the day note when it is missing. Returns its path."""
+    """Add `- HH:MM text` to today's agent log, making the day note when it is missing. Returns its path.
+
+    Calls that wait for each other here are served by one edit.
+    """
     day = ctx.clock.day()
     path = DAY_NOTES.format(day=day)
     line = f"- {ctx.clock.minute()} {text}"
 
-    def surgery(before: Optional[str]) -> str:
-        if before is None:
-            meta = {"type": "daily", "title": day, "created": day, "date": day, "agent_written": True}
-            return new_note(meta, day, f"## {AGENT_LOG}\n\n{line}\n", [])
-        return line_under(before, AGENT_LOG, line)
+    def write(lines: List[str]) -> None:
+        edit_note(ctx, path, lambda before: _with_log_lines(before, day, lines))
 
-    edit_note(ctx, path, surgery)
+    # A lookalike of this vault, for a preview, has a queue of its own.
+    ctx.day_lines.serve((ctx.vault, path), line, write)
     return path
+
+
+def _with_log_lines(text: Optional[str], day: str, lines: List[str]) -> str:
+    """The day note with the lines in its agent log."""
+    rest = lines
+    if text is None:
+        meta = {"type": "daily", "title": day, "created": day, "date": day, "agent_written": True}
+        text, rest = new_note(meta, day, f"## {AGENT_LOG}\n\n{lines[0]}\n", []), lines[1:]
+    for line in rest:
+        text = line_under(text, AGENT_LOG, line)
+    return text
 
 
 def index_notes(ctx: OpContext, paths: List[str], gone: Optional[List[str]] = None) -> List[str]:

@@ -16,6 +16,8 @@ _SHORT = 1000  # characters of a block whose links are remembered
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:|//")
 _PUNCTUATION = r"[!-/:-@\[-`{-~]"
 _ESCAPED = re.compile(r"\\(%s)" % _PUNCTUATION)
+_READ_AS_MARK = re.compile(r"\\(?=%s|$)" % _PUNCTUATION)
+_NEEDS_MARK = re.compile(r"[\]|]|\[(?=\[)")
 _WIKI = re.compile(r"!?\[\[(?:\\[^\r\n]|(?!\]\]|\[\[)[^\r\n\\])+?\]\]")
 _YAML_START = re.compile(r"\s*(?:- +)*(?:(?:\"[^\"]*\"|'[^']*'|[^\s:#\"'\[\]{}][^:#\[\]{}]*):\s+)?")
 _YAML_QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:''|[^'])*'")
@@ -180,8 +182,7 @@ def _written(text: str, link: Link, target: str) -> str:
 
 def escape_alias(alias: str) -> str:
     """`alias` as it stands in `[[path|alias]]`: one line, with `]`, `|` and a doubled `[` escaped."""
-    line = re.sub(r"\\(?=%s|$)" % _PUNCTUATION, r"\\\\", one_line(alias))
-    return re.sub(r"[\]|]|\[(?=\[)", r"\\\g<0>", line)
+    return _NEEDS_MARK.sub(r"\\\g<0>", _READ_AS_MARK.sub(r"\\\\", one_line(alias)))
 
 
 def unescape_alias(alias: str) -> str:

@@ -74,13 +74,15 @@ def differs_in_detail(one: str, other: str) -> bool:
     A word that only one title has counts as a proper name when it is capitalised inside the title and no everyday
     word; in scripts without capitals every differing word does. Single letters count as numbers: plan A, plan B.
     """
-    if name_keys(one) & name_keys(other):
+    if not _title_keys(one).isdisjoint(_title_keys(other)):
         return False
     if SPACELESS.search(one) or SPACELESS.search(other):
         return _spaceless_letters(one) != _spaceless_letters(other)
     first, second = _detail_words(one), _detail_words(other)
-    return any(_is_detail(word, one) for word in _missing(first, second)) or any(
-        _is_detail(word, other) for word in _missing(second, first))
+    return any(map(_is_detail, _missing(first, second))) or any(map(_is_detail, _missing(second, first)))
+
+
+_title_keys = lru_cache(maxsize=1 << 14)(name_keys)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -124,7 +126,8 @@ def _missing(words_of_one: _Words, words_of_other: _Words) -> List[str]:
     return [word for word, keys in words_of_one if known.isdisjoint(keys)]
 
 
-def _is_detail(word: str, title: str) -> bool:
+@lru_cache(maxsize=1 << 14)
+def _is_detail(word: str) -> bool:
     key = fold(word)
     if any(map(str.isdigit, word)) or len(key) == 1 or key in _DATE_AND_NUMBER:
         return True
