@@ -49,15 +49,15 @@ LIVE = [
 
 
 @pytest.mark.parametrize(("shape", "value"), LIVE)
-@pytest.mark.parametrize("frame", ["{}", "the key is {}.", "KEY={}\n", '"{}"', "`{}`", "密钥是{}。", "(see {})"])
-def test_a_live_credential_is_refused_by_shape_and_field_without_its_value(shape: str, value: str, frame: str) -> None:
+def test_a_live_credential_is_refused_by_shape_and_field_without_its_value(shape: str, value: str) -> None:
     """Wherever it stands in the text, the answer says what and where, never the value."""
-    with pytest.raises(SecretSuspected) as refused:
-        refuse_secrets(frame.format(value), "body")
-    told = str(refused.value.envelope())
-    assert refused.value.data == {"shape": shape, "field": "body"}
-    assert value not in told
-    assert value[8:24] not in told
+    for frame in ("{}", "the key is {}.", "KEY={}\n", '"{}"', "`{}`", "密钥是{}。", "(see {})"):
+        with pytest.raises(SecretSuspected) as refused:
+            refuse_secrets(frame.format(value), "body")
+        told = str(refused.value.envelope())
+        assert refused.value.data == {"shape": shape, "field": "body"}, frame
+        assert value not in told
+        assert value[8:24] not in told
 
 
 @pytest.mark.parametrize("value", ["ghp_" + chars(36), "AKIA" + chars(16, UPPER)])

@@ -192,21 +192,20 @@ def test_health_and_doctor_report(ctx: OpContext) -> None:
     assert doctor_op(ctx=ctx)["healthy"] is True
 
 
-@pytest.mark.parametrize("tool", [*TOOLS, *ADMIN_TOOLS], ids=lambda tool: tool.name)
-def test_an_op_takes_exactly_the_parameters_that_are_declared(tool: Any) -> None:
+def test_an_op_takes_exactly_the_parameters_that_are_declared() -> None:
     """One table: every declared parameter exists on the op, every other one of the op has a default."""
-    parameters = inspect.signature(tool.op).parameters
-    declared = {param.name for param in tool.params}
-    assert declared <= set(parameters)
-    assert parameters["ctx"].kind is inspect.Parameter.KEYWORD_ONLY
-    for name in set(parameters) - declared - {"ctx"}:
-        assert parameters[name].default is not inspect.Parameter.empty, name
+    for tool in [*TOOLS, *ADMIN_TOOLS]:
+        parameters = inspect.signature(tool.op).parameters
+        declared = {param.name for param in tool.params}
+        assert declared <= set(parameters), tool.name
+        assert parameters["ctx"].kind is inspect.Parameter.KEYWORD_ONLY
+        for name in set(parameters) - declared - {"ctx"}:
+            assert parameters[name].default is not inspect.Parameter.empty, (tool.name, name)
 
 
-@pytest.mark.parametrize("tool", [*TOOLS, *ADMIN_TOOLS], ids=lambda tool: tool.name)
-def test_an_op_says_what_it_returns_and_raises(tool: Any) -> None:
+def test_an_op_says_what_it_returns_and_raises() -> None:
     """The docstring is the op's page in the documentation."""
-    assert inspect.getdoc(tool.op)
+    assert [tool.name for tool in [*TOOLS, *ADMIN_TOOLS] if not inspect.getdoc(tool.op)] == []
 
 
 def test_a_call_without_arguments_is_an_envelope_for_every_tool(ctx: OpContext) -> None:

@@ -80,11 +80,16 @@ def test_a_hostile_path_is_refused_by_name_of_its_argument(path):
     envelope["error"].encode("utf-8")
 
 
-@pytest.mark.parametrize("path", [path for path in REFUSED if path and path != "a/"], ids=ascii)
-def test_a_hostile_folder_is_refused(path):
+def test_a_hostile_folder_is_refused():
     """What is no path is no folder either; only the root and one closing slash are more."""
-    with pytest.raises(InvalidPath):
-        check_folder(path)
+    def is_refused(path):
+        try:
+            check_folder(path)
+        except InvalidPath:
+            return True
+        return False
+
+    assert [path for path in REFUSED if not is_refused(path)] == ["", "a/"]
 
 
 @pytest.mark.parametrize("path", ORDINARY, ids=ascii)

@@ -68,33 +68,31 @@ def test_core_is_a_part_of_full_in_the_same_order() -> None:
     assert names == {"echo_load", "echo_recall", "echo_capture", "echo_triage_inbox", "echo_log_session", "echo_health"}
 
 
-@pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool["name"])
-def test_schemas_are_flat_plain_objects(tool: dict[str, Any]) -> None:
+def test_schemas_are_flat_plain_objects() -> None:
     """No `$defs`, no `$ref`, no union a client could trip over; unknown arguments are forbidden."""
-    for schema in (tool["inputSchema"], tool["outputSchema"]):
-        assert schema["type"] == "object"
-        keys = {key for node in nodes(schema) if isinstance(node, dict) for key in node}
-        assert not keys & {"$defs", "$ref", "definitions", "anyOf", "oneOf", "allOf", "patternProperties"}
-    for node in nodes(tool["inputSchema"]):
-        if isinstance(node, dict) and node.get("type") == "object":
-            assert node["additionalProperties"] is False
-            assert set(node.get("required", [])) <= set(node["properties"])
-    assert tool["outputSchema"]["required"] == ["ok"]
+    for tool in every_tool():
+        for schema in (tool["inputSchema"], tool["outputSchema"]):
+            assert schema["type"] == "object"
+            keys = {key for node in nodes(schema) if isinstance(node, dict) for key in node}
+            assert not keys & {"$defs", "$ref", "definitions", "anyOf", "oneOf", "allOf", "patternProperties"}
+        for node in nodes(tool["inputSchema"]):
+            if isinstance(node, dict) and node.get("type") == "object":
+                assert node["additionalProperties"] is False, tool["name"]
+                assert set(node.get("required", [])) <= set(node["properties"])
+        assert tool["outputSchema"]["required"] == ["ok"]
 
 
-@pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool["name"])
-def test_a_description_is_at_most_three_sentences_and_short(tool: dict[str, Any]) -> None:
+def test_a_description_is_at_most_three_sentences_and_short() -> None:
     """Clients cut at 2,048 characters; three sentences are what a model reads."""
-    text = tool["description"]
-    assert 40 <= len(text) <= 2048
-    assert len(re.findall(r"[.!?](?=\s+[A-Z`]|$)", text)) <= 3
-    assert text.endswith(".")
+    for text in (tool["description"] for tool in every_tool()):
+        assert 40 <= len(text) <= 2048, text
+        assert len(re.findall(r"[.!?](?=\s+[A-Z`]|$)", text)) <= 3, text
+        assert text.endswith("."), text
 
 
-@pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool["name"])
-def test_no_text_of_a_tool_holds_invisible_characters(tool: dict[str, Any]) -> None:
+def test_no_text_of_a_tool_holds_invisible_characters() -> None:
     """What the operator reads is what the model reads: no format, control or private characters."""
-    for node in nodes(tool):
+    for node in (node for tool in every_tool() for node in nodes(tool)):
         for text in [*node, *node.values()] if isinstance(node, dict) else [node]:
             if isinstance(text, str):
                 assert all(unicodedata.category(char) not in ("Cf", "Cc", "Co", "Cs", "Cn", "Zl", "Zp")
@@ -110,14 +108,14 @@ def test_descriptions_name_only_tools_and_arguments_that_exist() -> None:
                 assert set(re.findall(r"\becho_[a-z_]+", node)) <= names
 
 
-@pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool["name"])
-def test_annotations_say_what_a_tool_does(tool: dict[str, Any]) -> None:
+def test_annotations_say_what_a_tool_does() -> None:
     """All four hints are given; what only reads destroys nothing and may be repeated."""
-    hints = tool["annotations"]
-    assert set(hints) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
-    if hints["readOnlyHint"]:
-        assert not hints["destructiveHint"]
-        assert hints["idempotentHint"]
+    for tool in every_tool():
+        hints = tool["annotations"]
+        assert set(hints) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}, tool["name"]
+        if hints["readOnlyHint"]:
+            assert not hints["destructiveHint"], tool["name"]
+            assert hints["idempotentHint"], tool["name"]
 
 
 def test_the_hints_are_those_a_client_may_build_on() -> None:
