@@ -303,6 +303,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 @pytest.mark.parametrize(("door", "backend"), [
     ("modern", on_folder), ("legacy", on_folder), ("command line", on_folder),
     ("modern", on_rest), ("rest", on_rest), ("one process", on_rest),
+    pytest.param("legacy", on_rest, marks=pytest.mark.slow),
 ], ids=lambda value: getattr(value, "__name__", value))
 def test_every_door_and_backend_writes_the_same_bytes(
     tmp_path: Path, day: dict[str, bytes], door: str, backend: Callable[[Path], Any]

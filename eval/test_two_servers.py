@@ -158,7 +158,7 @@ def _unfinished(vault: Path, done: list[tuple[str, str, dict[str, Any]]]) -> lis
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_two_servers_lose_nothing_of_a_mixed_day(tmp_path: Path, vault: Path) -> None:
-    """2 x 500 writes on five notes, the inbox, the day note and the index: all there; overwritten patches are listed."""
+    """2 x 500 writes on five notes, the inbox, the day note and the index: all there, overwritten patches listed."""
     for number in range(5):
         note = vault / f"areas/business/n{number}.md"
         note.write_text("# N\n\n## Log\n\n## Part 0\n\nold\n\n## Part 1\n\nold\n")
