@@ -64,13 +64,11 @@ def resolve_note(ref: str, ctx: OpContext, field: str = "path") -> str:
         if not _is_title(ref, ctx):
             raise
         return ctx.names.exact(ref)
-    try:
-        return ctx.names.exact(wanted)
-    except NotFound:
+    if ctx.names.resolve(wanted) is None:
         for candidate in (wanted, f"{wanted}.md"):
             if is_note(candidate) and _is_there(candidate, ctx):
                 return candidate
-        raise
+    return ctx.names.exact(wanted)
 
 
 def _is_title(ref: str, ctx: OpContext) -> bool:
