@@ -11,7 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from echo_core.clock import Clock
+from echo_mcp.backup import space
 from echo_mcp.backup.desk import Desk
 from echo_mcp.backup.folder_source import FolderSource
 from echo_mcp.backup.shelf import Shelf
@@ -29,6 +31,12 @@ def make_desk(tmp_path: Path, clock: Clock | None = None, keep: int = 30) -> Des
     state.mkdir(exist_ok=True)
     shelf, clock = Shelf(str(state)), clock or Clock("UTC")
     return Desk(shelf, lambda: FolderSource(str(vault), shelf.folder), clock, keep, Runs(str(state), clock))
+
+
+def fill_disk(patch: pytest.MonkeyPatch) -> None:
+    """Let it look as if no disk had room for anything."""
+    patch.setattr(space, "RESERVE", 1 << 60)
+    patch.setattr(space, "RESERVE_SHARE", 2.0)
 
 
 def zips(tmp_path: Path) -> list[str]:

@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from backupdesk import WATCH, command, make_desk, zips
+from backupdesk import WATCH, command, fill_disk, make_desk, zips
 from echo_core.clock import Clock
 from echo_core.errors import BadBackup, StorageFailed, VaultUnreachable
-from echo_mcp.backup import making, space
+from echo_mcp.backup import making
 from echo_mcp.backup.archive import open_archive
 from echo_mcp.backup.shelf import Shelf
 from echo_mcp.backup.watch import Stopped, Watch
@@ -77,7 +77,7 @@ def test_thirty_good_nights_are_kept_whatever_fails(tmp_path: Path, monkeypatch:
             odd.unlink()
         elif 13 <= night <= 14:
             with monkeypatch.context() as patch:
-                patch.setattr(space, "RESERVE", 1 << 60)
+                fill_disk(patch)
                 with pytest.raises(StorageFailed):
                     desk.back_up(WATCH)
         else:
@@ -223,7 +223,7 @@ def test_free_space_is_asked_for_first(tmp_path: Path, monkeypatch: pytest.Monke
     """A backup that cannot fit is refused with what is missing, before anything is written."""
     desk = make_desk(tmp_path)
     (tmp_path / "vault/a.md").write_text("first")
-    monkeypatch.setattr(space, "RESERVE", 1 << 60)
+    fill_disk(monkeypatch)
     with pytest.raises(StorageFailed, match=r"needs .* of free space"):
         desk.back_up(WATCH)
     assert os.listdir(tmp_path / "state/backups") == [".lock"]

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backupdesk import WATCH, make_desk, zips
+from backupdesk import WATCH, fill_disk, make_desk, zips
 from echo_core.clock import Clock
+from echo_core.errors import StorageFailed
 from echo_mcp.alerts import Alerts
 from echo_mcp.backup import making
 from echo_mcp.backup.nightly import Nightly
 from echo_mcp.health import Health
+from echo_mcp.runs import Runs
 from serverproc import Server, running_server
 
 
@@ -229,3 +231,23 @@ def test_a_server_that_is_stopped_in_a_backup_leaves_no_half_one(tmp_path: Path)
     desk = make_desk(tmp_path)
     assert [run.result for run in desk.runs.recent("backup")] == ["stopped"]
     assert desk.back_up(WATCH).summary.files == 61
+
+
+def test_a_failure_that_cannot_even_be_noted_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk takes no row: `/health` says that the night failed all the same."""
+    note = vault_with(tmp_path)
+    Nights(tmp_path, "2026-11-29T04:00:00")
+    note.write_text("two")
+    with monkeypatch.context() as patch:
+        fill_disk(patch)
+        patch.setattr(Runs, "begin", refuse)
+        nights = Nights(tmp_path, "2026-11-30T04:00:00")
+        assert nights.results() == ["ok"]
+        assert nights.facts()["last_backup_ok"] is False
+    nights.desk.back_up(WATCH)
+    nights.job.look()
+    assert nights.facts()["last_backup_ok"] is True
+
+
+def refuse(*_: object) -> int:
+    raise StorageFailed("The disk became full")

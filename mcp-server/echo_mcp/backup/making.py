@@ -17,13 +17,15 @@ from echo_core.errors import BadBackup, VaultUnreachable
 from echo_mcp import __version__
 from echo_mcp.backup import manifest, space
 from echo_mcp.backup.archive import MOST_PACKED, ROOT, open_archive
-from echo_mcp.backup.folder_source import QUIET_S
+from echo_mcp.backup.folder_source import IN_MEMORY, QUIET_S
 from echo_mcp.backup.manifest import MOST_NAMED, FileEntry, FolderEntry, ManifestWriter, Summary
 from echo_mcp.backup.shelf import PART, Shelf
 from echo_mcp.backup.source import UNKNOWN, Found, LeftOut, Snapshot, Source, Survey, survey
 from echo_mcp.backup.watch import Watch
 
 LEVEL = 6
+WELL_PACKED = 0.25
+"""Size of packed text as a share of the text."""
 PER_ENTRY = 512
 """Bytes that an entry costs beside its content: headers, table and manifest."""
 _PACKED = frozenset({
@@ -107,11 +109,10 @@ def _last(shelf: Shelf, damaged: set[str]) -> _Last | None:
 
 
 def _estimate(seen: Survey, last: _Last | None) -> int:
-    """How many bytes the zip may take: as the last one went, else as if nothing could be packed."""
-    packed = seen.bytes
-    if last is not None and last.summary.bytes:
-        packed = min(packed, int(1.25 * seen.bytes * last.size / last.summary.bytes))
-    return packed + seen.files * PER_ENTRY + seen.largest
+    """How many bytes it will take at least: as the last one went, or well packed; more is noticed on the way."""
+    share = last.size / last.summary.bytes if last is not None and last.summary.bytes else WELL_PACKED
+    copy = seen.largest if seen.largest > IN_MEMORY else 0
+    return int(min(share, 1.0) * seen.bytes) + seen.files * PER_ENTRY + copy
 
 
 def _write(source: Source, shelf: Shelf, clock: Clock, seen: Survey, watch: Watch) -> Made:

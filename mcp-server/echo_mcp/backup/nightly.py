@@ -55,6 +55,7 @@ class Nightly:
         self._began = self._assessed = time.monotonic()
         self._seen: tuple[int, ...] | None = None
         self._done: Run | None = None
+        self._last_id, self._failed_after = 0, -1
         self._tried = -RETRY_S
         self._stop = threading.Event()
         self._watch = Watch(lambda line: logs.event("backup-progress", line=line), self._stop, gentle=True)
@@ -120,6 +121,7 @@ class Nightly:
         try:
             made = self._desk.back_up(self._watch)
         except EchoError as failure:
+            self._failed_after = self._last_id
             logs.event("backup", logging.ERROR, result=FAILED, code=failure.code)
             return False
         last = self._desk.runs.last(BACKUP)
@@ -185,7 +187,10 @@ class Nightly:
             standing.backup_age.dated(good.id, good.ended, now)
         if drilled is not None:
             standing.drill_age.dated(drilled.id, drilled.ended, now)
+        self._last_id = last.id if last is not None else 0
         standing.last_result = last.result if last is not None else ""
+        if self._failed_after == self._last_id:
+            standing.last_result = FAILED  # the table could not even take the row
         kept = desk.shelf.kept()
         damaged = desk.damaged()
         standing.kept = sum(1 for one in kept if not one.partial and one.name not in damaged)

@@ -10,16 +10,18 @@ from collections.abc import Iterator
 from echo_core.errors import StorageFailed
 
 RESERVE = 32 * 1024 * 1024
-"""Bytes that stay free: writes of the memory itself go on when a backup finds no room."""
+RESERVE_SHARE = 0.05
+"""What stays free, in bytes, or this share of a small disk: the memory itself goes on when a backup finds no room."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def require(folder: str, needed: int, what: str) -> None:
     """Raise StorageFailed unless `needed` bytes and the reserve are free where `folder` is. what: who needs them."""
-    free = shutil.disk_usage(folder).free
-    if free < needed + RESERVE:
+    disk = shutil.disk_usage(folder)
+    needed += int(min(RESERVE, RESERVE_SHARE * disk.total))
+    if disk.free < needed:
         raise StorageFailed(
-            f"{what} needs {megabytes(needed + RESERVE)} of free space and there are {megabytes(free)}",
+            f"{what} needs {megabytes(needed)} of free space and there are {megabytes(disk.free)}",
             hint="Free some space; what is there was left as it is.", reason="disk-full",
         )
 
