@@ -1,12 +1,14 @@
 """What is answered while the vault is away: what was known, marked and dated, and nothing else (spec 3.2, 6.1)."""
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import echo
 import echo_known
 import echo_tools
 import pytest
@@ -15,7 +17,9 @@ from echo_core.errors import VaultUnreachable
 from echo_core.vault.base import Stat
 from echo_output import render
 from fakes.memory_vault import MemoryVault
+from fakes.olrapi import Olrapi
 from opsfixture import make_ctx
+from restvault import KEY
 
 ADA = "resources/people/ada-lovelace.md"
 REFUSED = VaultUnreachable("Nothing answers", hint="Start Obsidian.", reason="refused")
@@ -242,3 +246,28 @@ def test_what_is_known_is_told_while_a_refresh_hangs(ctx: OpContext, memory: Mem
     assert answer["offline"] is True
     goes_on.set()
     refresh.join()
+
+
+def test_the_command_line_knows_what_it_met_with_obsidian_closed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So does the hook at the start of a session; what is not known is exit code 69."""
+    (tmp_path / "vault").mkdir()
+    with Olrapi(str(tmp_path / "vault"), key=KEY) as api:
+        env = {"ECHO_BASE": api.url, "ECHO_KEY": KEY, "ECHO_STATE_DIR": str(tmp_path / "state")}
+
+        def line(*words: str) -> tuple[int, dict[str, Any]]:
+            code = echo.main([*words, "--json"], env)
+            return code, json.loads(capsys.readouterr().out)
+
+        assert line("bootstrap")[0] == line("scope", "looms")[0] == 0
+        assert line("capture", "Ada Lovelace", "--kind", "person", "--body", "Wrote the first program.")[0] == 0
+        assert line("load")[1]["offline"] is False
+        api.refuse()
+        api.drop_connections()
+        code, loaded = line("load")
+        assert (code, loaded["offline"], loaded["sections"]["scope"]) == (0, True, "looms")
+        code, found = line("recall", "first program")
+        assert (code, found["offline"], found["primary"][0]["title"]) == (0, True, "Ada Lovelace")
+        assert line("get", "ada-lovelace")[1]["offline"] is True
+        assert line("get", "nobody")[0] == 69

@@ -116,8 +116,10 @@ class OpContext:
         self.catalog.store()
 
     def close(self) -> None:
-        """Keep what is known, and let go of the files in the state folder; the next call opens them again."""
+        """Keep what is known, let go of connections and of the files in the state folder; a next call opens them again.
+        """
         self.keep()
+        self.vault.close()
         self.history.close()
         if self.outbox is not None:
             self.outbox.close()

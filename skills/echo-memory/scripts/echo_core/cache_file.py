@@ -54,6 +54,7 @@ class CacheFile:
         database = sqlite3.connect(self.path, timeout=BUSY_S)
         try:
             database.execute("PRAGMA secure_delete = ON")
+            database.execute("PRAGMA synchronous = OFF")  # whoever reads checks each row
             known = database.execute("SELECT name FROM sqlite_master WHERE name = 'format'").fetchone()
             stored = database.execute("SELECT value FROM format").fetchone() if known else None
             if stored != (self._form,):

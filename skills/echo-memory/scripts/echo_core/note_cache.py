@@ -115,7 +115,6 @@ class NoteCache:
         self._waiting_bytes -= len(old.data) if old else 0
 
     def _store(self, waiting: Dict[str, Optional[Kept]], database: sqlite3.Connection) -> None:
-        database.execute("PRAGMA synchronous = OFF")
         database.executemany("DELETE FROM kept WHERE path = ?", [(path,) for path, kept in waiting.items() if not kept])
         new: List[str] = []
         for path, kept in waiting.items():

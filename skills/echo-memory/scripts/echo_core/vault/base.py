@@ -127,6 +127,9 @@ class Vault:
         What is known is not created anew just because it does not show. Most backends hide nothing.
         """
 
+    def close(self) -> None:
+        """Let go of connections that wait for a next call, which may still come."""
+
     def note_context(self, tool: str, op_id: str) -> None:
         """Tell history-keeping wrappers which call of the current thread the next writes belong to."""
 

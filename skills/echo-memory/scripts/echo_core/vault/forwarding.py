@@ -60,6 +60,9 @@ class ForwardingVault(Vault):
     def check(self) -> None:
         self._inner.check()
 
+    def close(self) -> None:
+        self._inner.close()
+
     def describe(self) -> Dict[str, object]:
         return self._inner.describe()
 

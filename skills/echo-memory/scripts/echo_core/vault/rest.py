@@ -180,7 +180,6 @@ class RestVault(Vault):
                             hint="Copy the key from Obsidian's settings of the Local REST API into ECHO_KEY.")
 
     def close(self) -> None:
-        """Let go of the idle connections."""
         self._transport.close()
 
     def describe(self) -> Dict[str, object]:
