@@ -1,9 +1,14 @@
 """What is done about a text of ours that is not there any more (spec 6.1)."""
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
+from echo_core.clock import Clock
+from echo_core.history import HistoryStore
 from echo_core.pieces import pieces_of
 from echo_core.settling import MOST_TRIES, Held, judge, seen
+from echo_core.unsettled import Unsettled
+from echo_core.watch import Watch
 
 NOTE = b"# N\n\n## A\n\nold\n\n## B\n\n- one\n"
 
@@ -20,6 +25,21 @@ def outcome(held, now, **more):
     """(the note as it should be, writes that stand, that are put back, that are lost)."""
     found = judge(held, now, **more)
     return found.text, *([one.write for one in kind] for kind in (found.standing, found.again, found.lost))
+
+
+def test_what_a_call_right_after_took_out_itself_stays_out(tmp_path):
+    """Command lines follow each other within a second: each knows of the writes before it, however young."""
+    with closing(HistoryStore(str(tmp_path), Clock("UTC"))) as history:
+        def of_the_next_call():
+            return Watch(Unsettled(history.database, "cli"))
+
+        of_the_next_call().wrote("inbox.md", b"# I\n", b"# I\n- milk\n")
+        second = of_the_next_call()
+        assert second.resume(60.0) == []
+        second.wrote("inbox.md", b"# I\n- milk\n", b"# I\n")
+        third = of_the_next_call()
+        assert third.resume(0.0) == ["inbox.md"]
+        assert judge(third.take("inbox.md"), b"# I\n").again == []
 
 
 def test_several_lines_go_back_in_the_order_they_were_written():

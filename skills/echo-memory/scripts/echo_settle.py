@@ -64,7 +64,7 @@ def catch_up(ctx: OpContext) -> None:
         return
     try:
         for path in watch.resume(SETTLE_S):
-            found = look(path, 0.0, ctx=ctx, watch=watch)
+            found = look(path, SETTLE_S, ctx=ctx, watch=watch)
             if found.put_back:
                 ctx.notify(f"{path} had been written over: {plural(found.put_back, 'place')} put back")
             if found.lost:

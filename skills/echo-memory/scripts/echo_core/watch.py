@@ -109,14 +109,18 @@ class Watch:
                 self._notes[path] = note._replace(due=time.monotonic() + wait_s)
 
     def resume(self, older_than_s: float = 0.0) -> List[str]:
-        """Put on watch what an earlier process has left there, for a look at once; the paths. Raises NoUndo."""
+        """Put on watch what earlier processes have left there, for a look at once. Raises NoUndo.
+
+        older_than_s: the paths that come back are those of a piece of that age. The younger ones count as well: what
+        our next write takes out of a note must not look like somebody else's doing later.
+        """
         now = time.monotonic()
-        found = [(path, held) for path, held in self._kept.load() if now - held.at >= older_than_s]
+        found = self._kept.load()
         with self._changed:
             self._writes = max([self._writes, *(held.write for _, held in found)])
         for path, held in found:
             self.hold(path, [held], 0.0)
-        return sorted({path for path, _ in found})
+        return sorted({path for path, held in found if now - held.at >= older_than_s})
 
     def next(self, wait_s: float) -> str:
         """The note to look at now, waited for; "" when there is none within `wait_s` seconds, or after `wake`."""
