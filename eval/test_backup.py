@@ -15,7 +15,7 @@ from echo_core.errors import BadBackup, StorageFailed, VaultUnreachable
 from echo_mcp.backup import making
 from echo_mcp.backup.archive import open_archive
 from echo_mcp.backup.shelf import Shelf
-from echo_mcp.backup.watch import Stopped, Watch
+from echo_mcp.backup.watch import Overrun, Stopped, Watch
 
 
 def test_a_backup_holds_the_vault_and_nothing_else(tmp_path: Path) -> None:
@@ -247,6 +247,17 @@ def test_a_run_that_is_told_to_stop_stops_and_leaves_nothing(tmp_path: Path) -> 
         desk.back_up(Watch(stop=stop))
     assert zips(tmp_path) == []
     assert os.listdir(tmp_path / "state/backups") == [".lock"]
+
+
+def test_a_run_that_takes_too_long_is_ended_and_reported(tmp_path: Path) -> None:
+    """It leaves nothing, and its row says why."""
+    desk, watch = make_desk(tmp_path), Watch(limit_s=1e-9)
+    (tmp_path / "vault/a.md").write_text("first")
+    with pytest.raises(Overrun):
+        desk.back_up(watch)
+    assert zips(tmp_path) == []
+    last = desk.runs.last("backup")
+    assert last is not None and (last.result, last.detail["reason"]) == ("failed", "overrun")
 
 
 def test_the_shelf_knows_only_its_own_names(tmp_path: Path) -> None:

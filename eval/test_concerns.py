@@ -1,6 +1,7 @@
 """The operator hears of a vault that stays away, of writes that wait long, and of new findings (spec 4.2)."""
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_writes_that_wait_too_long_are_told(tmp_path: Path) -> None:
     assert Desk(tmp_path).names() == []
     desk.health.queued(0, 1, 0)
     assert desk.names() == ["parked"]
+
+
+def test_a_backup_that_is_too_old_is_told(tmp_path: Path) -> None:
+    """Also when the job that should have made a new one hangs."""
+    desk = Desk(tmp_path)
+    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    desk.health.backups.backup_age.dated(1, "2026-11-29T10:30:00+00:00", now)
+    assert desk.names() == []
+    desk.health.backups.backup_age.dated(2, "2026-11-29T09:30:00+00:00", now)
+    assert desk.names() == ["backup-old"]
 
 
 @pytest.mark.parametrize(("down_h", "told"), [(0, ["vault-down"]), (1, [])])

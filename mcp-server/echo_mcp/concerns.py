@@ -1,4 +1,4 @@
-"""What the operator should hear of beside backups: a vault that stays away, writes that wait, new findings (4.2)."""
+"""What the operator should hear of: a vault that stays away, writes that wait, old backups, new findings (4.2)."""
 from __future__ import annotations
 
 import time
@@ -6,6 +6,7 @@ import time
 from echo_core.text import plural
 
 from echo_mcp.alerts import Alerts
+from echo_mcp.backup.standing import FRESH_S
 from echo_mcp.health import Health
 from echo_mcp.jobs import Repeated
 from echo_mcp.runs import Runs
@@ -41,6 +42,9 @@ class Concerns:
                   "`echo-mcp queue` lists them.", "no write has been waiting for long any more.")
         self._say("parked", outbox["parked"] > 0, "a write needs your decision: `echo-mcp queue` lists it.",
                   "no write needs a decision any more.")
+        # Not left to the nightly run itself, which may be what hangs.
+        self._say("backup-old", health.backups.backup_age.seconds > FRESH_S,
+                  f"there has been no good backup for more than {_hours(FRESH_S)}.", "there is a fresh backup again.")
         if health.findings is not None:
             self._findings(health.findings)
 

@@ -187,7 +187,8 @@ class Desk:
 def _outcome(failure: BaseException, detail: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """(result, detail) of a run that ended in `failure`."""
     if isinstance(failure, EchoError):
-        return FAILED, {**detail, "code": failure.code, "error": failure.message}
+        reason = failure.data.get("reason", "")
+        return FAILED, {**detail, "code": failure.code, "reason": reason, "error": failure.message}
     if isinstance(failure, (Stopped, KeyboardInterrupt)):
         return STOPPED, detail
     return FAILED, {**detail, "code": "internal", "error": type(failure).__name__}

@@ -19,7 +19,7 @@ from echo_mcp import logs
 from echo_mcp.alerts import Alerts
 from echo_mcp.backup.desk import BACKUP, DRILL, FAILED, GOOD, OK, PARTIAL, Desk
 from echo_mcp.backup.shelf import Busy
-from echo_mcp.backup.standing import FRESH_S, Standing
+from echo_mcp.backup.standing import Standing
 from echo_mcp.backup.watch import Stopped, Watch
 from echo_mcp.health import Health
 from echo_mcp.jobs import Repeated
@@ -35,6 +35,8 @@ BUSY_S = 60.0
 """Seconds until the next try after somebody else held the backups."""
 RETRY_S = 3600.0
 """Seconds until a night that failed is tried again."""
+LIMIT_S = 6 * 3600.0
+"""A night's work that takes longer is ended and reported."""
 LARGE = 1 << 30
 LARGE_DRILL = timedelta(days=7)
 """A backup of more bytes is restored for trial only so often."""
@@ -58,7 +60,8 @@ class Nightly:
         self._last_id, self._failed_after = 0, -1
         self._tried = -RETRY_S
         self._stop = threading.Event()
-        self._watch = Watch(lambda line: logs.event("backup-progress", line=line), self._stop, gentle=True)
+        self._watch = Watch(lambda line: logs.event("backup-progress", line=line), self._stop,
+                            gentle=True, limit_s=LIMIT_S)
         self._thread = Repeated("backup", self.look, LOOK_S)
 
     def start(self) -> None:
@@ -107,6 +110,7 @@ class Nightly:
 
     def _night(self) -> None:
         self._tried = time.monotonic()
+        self._watch.begin()
         if not self._backed_up():
             return
         self._tried = -RETRY_S
@@ -203,9 +207,6 @@ class Nightly:
         standing = self._standing
         said = _of_backup(last)
         self._say("backup", said and f"{said} {_newest(standing)}", "the backup of the vault works again.")
-        old = standing.backup_age.seconds > FRESH_S
-        self._say("backup-old", f"there has been no good backup for a day. {_newest(standing)}" if old and not said
-                  else "", "there is a fresh backup again.")
         self._say("backup-damaged", f"{plural(standing.damaged, 'kept backup')} can no longer be read as saved: the "
                   "disk may be failing. `echo-mcp backup list` names them." if standing.damaged else "",
                   "no kept backup is damaged any more.")
@@ -235,6 +236,8 @@ def _of_backup(last: Run | None) -> str:
     if last is None:
         return ""
     if last.result == FAILED:
+        if detail.get("reason") == "overrun":
+            return "the backup of the vault took longer than six hours and was ended."
         return f"the backup of the vault failed: {_REASONS.get(str(detail.get('code')), 'an internal error')}."
     if last.result == PARTIAL:
         return (f"the backup misses {plural(detail.get('unreadable', 0), 'file')} that could not be read; "

@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from echo_core.errors import EchoError
+
 TELL_S = 5.0
 """Seconds between two lines of progress."""
 WORK_S, MOST_REST_S = 0.005, 0.05
@@ -15,27 +17,40 @@ class Stopped(Exception):
     """Somebody wants the work to end; nothing is wrong with it."""
 
 
+class Overrun(EchoError):
+    """The work has taken longer than it may."""
+
+
 class Watch:
     """Handed through everything that takes long.
 
     say: takes one line of progress. stop: once set, the next look raises Stopped. gentle: rest as long as the work
-    has kept the processor busy, so that calls which are served beside it hardly notice; for one thread.
+    has kept the processor busy, so that calls which are served beside it hardly notice; for one thread. limit_s: how
+    long work may take from `begin` on, 0 for any time.
     """
 
     def __init__(self, say: Callable[[str], None] = lambda line: None, stop: threading.Event | None = None,
-                 gentle: bool = False) -> None:
+                 gentle: bool = False, limit_s: float = 0.0) -> None:
         self._say = say
         self._stop = stop or threading.Event()
         self._gentle = gentle
+        self._limit_s = limit_s
         self._rested = 0.0
-        self._told = time.monotonic()
+        self._told = self._began = time.monotonic()
+
+    def begin(self) -> None:
+        """A piece of work begins; its time counts from now."""
+        self._began = time.monotonic()
 
     def look(self) -> None:
-        """Raise Stopped when the work should end; asked between any two files and blocks."""
+        """Raise Stopped when the work should end, Overrun when it has taken too long; asked between any two blocks."""
         if self._gentle:
             self._rest()
         if self._stop.is_set():
             raise Stopped
+        if self._limit_s and time.monotonic() - self._began > self._limit_s:
+            raise Overrun("The work took too long and was ended", reason="overrun",
+                          hint="Look for a slow disk, network or vault.")
 
     def _rest(self) -> None:
         busy = time.thread_time() - self._rested
