@@ -57,6 +57,7 @@ class RestVault(Vault):
         if len(others) == 1:
             found = self._client.file(others[0], until)
         if found is None:
+            self._claims.refuse_hidden(path, until)
             raise missing(path, others)
         return found
 

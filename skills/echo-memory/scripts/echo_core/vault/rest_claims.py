@@ -45,11 +45,19 @@ class Claims:
         if others:
             raise conflict(path, "exists already in another spelling", "", others)
         listed = path in map(nfc, found.files) and path != besides
-        if listed or path in self._scan.notes or (is_note(path) and self.known(path)):
+        if listed or self._is_known(path):
             if self.is_gone(path, until):
                 self.give_up(path)
             else:
                 self._hold(path, until)
+
+    def refuse_hidden(self, path: str, until: float) -> None:
+        """Raise VaultUnreachable for a file that answers 404 though somebody knows it and nobody has removed it."""
+        if self._is_known(path) and not self.is_gone(path, until):
+            raise _hidden(path)
+
+    def _is_known(self, path: str) -> bool:
+        return path in self._scan.notes or (is_note(path) and self.known(path))
 
     def is_gone(self, path: str, until: float) -> bool:
         """Whether somebody has removed the file: a folder above it shows all the other notes known there.
@@ -90,5 +98,9 @@ class Claims:
             if now is not None:
                 raise conflict(path, "is not what you read", version_of(now))
             time.sleep(_PAUSE_S)
-        raise VaultUnreachable(f"{path} is known, but the vault does not show it; Obsidian may still be loading",
-                               hint="Try again in half a minute.", reason="loading", path=path)
+        raise _hidden(path)
+
+
+def _hidden(path: str) -> VaultUnreachable:
+    return VaultUnreachable(f"{path} is known, but the vault does not show it; Obsidian may still be loading",
+                            hint="Try again in half a minute.", reason="loading", path=path)
