@@ -6,10 +6,13 @@ import math
 import random
 
 import pytest
-from echo_core.bm25 import FIELD_WEIGHTS, LENGTH_PENALTY, SATURATION, Bm25Index, idf, weights_for
+from echo_core.bm25 import FIELD_WEIGHTS, LENGTH_PENALTY, SATURATION, Asked, Bm25Index, idf, weights_for
 from rank_bm25 import BM25Okapi
 
-BODY = {"body": 1.0}
+
+def body(terms: list[str]) -> list[Asked]:
+    """The terms, looked for in bodies."""
+    return [Asked("body", term, 1.0) for term in terms]
 
 
 def index_of(bodies: dict[int, str]) -> Bm25Index:
@@ -53,7 +56,7 @@ def test_the_best_documents_are_exactly_those_of_the_formula(limit: int) -> None
     for terms in (["w0", "w1", "w40"], ["w2", "w0"], ["w55"], ["w0", "w1", "w2", "w3", "w4", "w5"], ["nowhere", "w9"]):
         expected = by_hand(bodies, terms)
         order = sorted(expected, key=lambda name: (-expected[name], name))[:limit]
-        got = index.search(terms, limit, BODY)
+        got = index.search(body(terms), limit)
         assert [hit.score for hit in got] == pytest.approx([expected[name] for name in order])
         assert {hit.doc: hit.score for hit in got} == pytest.approx({hit.doc: expected[hit.doc] for hit in got})
 
@@ -66,7 +69,7 @@ def test_the_reference_engine_ranks_rare_terms_alike() -> None:
     for terms in (["w30", "w41"], ["w22", "w50", "w33"]):
         scores = reference.get_scores(terms)
         top = sorted(range(len(names)), key=lambda place: (-scores[place], names[place]))[:5]
-        assert [hit.doc for hit in index.search(terms, 5, BODY)] == [names[place] for place in top]
+        assert [hit.doc for hit in index.search(body(terms), 5)] == [names[place] for place in top]
 
 
 def test_fields_are_scored_apart_and_summed_by_weight() -> None:
@@ -75,15 +78,16 @@ def test_fields_are_scored_apart_and_summed_by_weight() -> None:
     index.upsert(1, {"title": ["other"], "body": ["engine"] + ["text"] * 300})
     index.upsert(2, {"title": ["engine"], "body": ["text"] * 300})
     index.upsert(3, {"title": ["engine"], "body": ["engine"] + ["text"] * 300})
-    assert [hit.doc for hit in index.search(["engine"], 10, FIELD_WEIGHTS)] == [3, 2, 1]
+    asked = [(field, "engine", weight) for field, weight in FIELD_WEIGHTS.items()]
+    assert [hit.doc for hit in index.search([Asked(*pair) for pair in asked], 10)] == [3, 2, 1]
 
 
 def test_only_the_documents_asked_for_are_found() -> None:
     """A choice of documents changes no score."""
     bodies = random_bodies(100, seed=11)
     index = index_of(bodies)
-    everything = index.search(["w3", "w7"], 100, BODY)
-    assert index.search(["w3", "w7"], 100, BODY, only=range(50)) == [hit for hit in everything if hit.doc < 50]
+    everything = index.search(body(["w3", "w7"]), 100)
+    assert index.search(body(["w3", "w7"]), 100, only=range(50)) == [hit for hit in everything if hit.doc < 50]
 
 
 def test_a_long_question_trusts_titles_less() -> None:
@@ -96,8 +100,8 @@ def test_a_changed_document_is_found_by_its_new_words_only() -> None:
     """Replacing leaves no trace of the old words."""
     index = index_of({1: "old words", 2: "other"})
     index.upsert(1, {"body": ["new"]})
-    assert index.search(["old"], 5, BODY) == []
-    assert [hit.doc for hit in index.search(["new"], 5, BODY)] == [1]
+    assert index.search(body(["old"]), 5) == []
+    assert [hit.doc for hit in index.search(body(["new"]), 5)] == [1]
     assert len(index) == 2
 
 
@@ -112,7 +116,7 @@ def test_changing_many_documents_leaves_the_same_index_as_building_it_new() -> N
             index.delete(name)
     fresh = index_of(bodies)
     for terms in (["w0", "w7"], ["w20"], ["w1", "w33", "w58"]):
-        assert index.search(terms, 200, BODY) == fresh.search(terms, 200, BODY)
+        assert index.search(body(terms), 200) == fresh.search(body(terms), 200)
 
 
 def test_deleting_what_is_not_there_changes_nothing() -> None:
@@ -121,19 +125,19 @@ def test_deleting_what_is_not_there_changes_nothing() -> None:
     index.delete(2)
     index.delete(1)
     index.delete(1)
-    assert (len(index), index.search(["word"], 5, BODY)) == (0, [])
+    assert (len(index), index.search(body(["word"]), 5)) == (0, [])
 
 
 def test_an_empty_index_and_an_empty_query_find_nothing() -> None:
     """Neither raises."""
-    assert Bm25Index().search(["x"], 5, FIELD_WEIGHTS) == []
-    assert index_of({1: "x"}).search([], 5, FIELD_WEIGHTS) == []
+    assert Bm25Index().search(body(["x"]), 5) == []
+    assert index_of({1: "x"}).search([], 5) == []
 
 
 def test_equal_scores_come_in_the_order_of_numbers() -> None:
     """The same search gives the same order on every machine."""
     index = index_of(dict.fromkeys((3, 1, 2), "same words"))
-    assert [hit.doc for hit in index.search(["same"], 3, BODY)] == [1, 2, 3]
+    assert [hit.doc for hit in index.search(body(["same"]), 3)] == [1, 2, 3]
 
 
 def test_a_term_that_everything_holds_never_counts_against_a_document() -> None:

@@ -95,21 +95,6 @@ def latencies(server: Server, bare: Server, notes: list[BenchNote], rounds: int)
     return rows
 
 
-def outside_edits(server: Server, vault: Path, notes: list[BenchNote], rounds: int = 20) -> Row:
-    """Milliseconds until an edit by another program is found by recall."""
-    wire, times = Wire(server.port), []
-    for note in notes[:rounds]:
-        word = f"q{os.urandom(5).hex()}x"
-        with (vault / note.path).open("a", encoding="utf-8") as file:
-            file.write(f"\nThe word is {word}.\n")
-        begun = time.monotonic()
-        while not wire.timed(mcp("echo_recall", {"query": word}))[1]["result"]["structuredContent"]["primary"]:
-            assert time.monotonic() - begun < 60, note.path
-        times.append((time.monotonic() - begun) * 1000)
-    wire.close()
-    return {"p50_ms": round(statistics.median(times), 1), "longest_ms": round(max(times), 1)}
-
-
 def _quantiles(times: list[float]) -> tuple[float, float]:
     cuts = statistics.quantiles(times, n=20)
     return cuts[9], cuts[18]

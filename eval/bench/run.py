@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import chart
-import hung
 import measure
 from vault import make_vault
 
@@ -34,7 +33,6 @@ def main() -> int:
         "tokens_are": f"characters / {measure.CHARS_PER_TOKEN}",
         "vaults": {count: measured(count, asked.rounds) for count in asked.notes},
     }
-    report["hung_vault"] = hung.measured()
     asked.out.mkdir(parents=True, exist_ok=True)
     (asked.out / "bench.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     (asked.out / "bench.svg").write_text(picture(report), encoding="utf-8")
@@ -56,7 +54,6 @@ def measured(count: int, rounds: int) -> dict[str, Any]:
         with measure.started("bare", vault, state) as (bare, _), \
                 measure.started("echo", vault, state) as (server, found["second_start"]):
             found["latency"] = measure.latencies(server, bare, notes, rounds)
-            found["outside_edits"] = measure.outside_edits(server, vault, notes)
             found["rss_after_mb"] = measure.resident_mb(server)
             found["schema_tokens"] = {"full": measure.schema_tokens(server)}
             found["tokens_by_tool"] = measure.tokens_by_tool(server, notes)
@@ -83,13 +80,10 @@ def table(report: dict[str, Any]) -> str:
             told = found[start]
             lines.append(f"  {start.replace('_', ' ')}: serving after {told['serving_s']} s, all findable after "
                          f"{told['all_findable_s']} s, {told['rss_mb']} MB")
-        edits = found["outside_edits"]
-        lines.append(f"  an edit by another program is found after {edits['p50_ms']} ms, at most {edits['longest_ms']}")
         lines.append(f"  memory after the calls: {found['rss_after_mb']} MB")
         cpu = found["command_line_cpu_s"]
         lines.append(f"  command line, processor seconds: first call {cpu['first']}, resolve {cpu['resolve']}")
         lines += tokens_table(found)
-    lines += hung.table(report["hung_vault"])
     return "\n".join(lines)
 
 

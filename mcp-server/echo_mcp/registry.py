@@ -197,8 +197,6 @@ class Registry:
     async def _run(
         self, lane: Lane, job: Callable[[], Envelope], writes: bool, rescue: Rescue | None = None
     ) -> Envelope:
-        if rescue and rescue.hopeless and rescue.hopeless() and (known := await self._rescued(rescue)):
-            return known
         future = self._lanes[lane].submit(job)
         waiter = asyncio.wrap_future(future)
         end = time.monotonic() + self._timeout_s

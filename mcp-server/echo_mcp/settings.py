@@ -84,6 +84,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("ECHO_ALERT_DOWN_H", "1", "count", "Hours the vault may be away before that is told.", most=720),
     Setting("ECHO_NOTIFY_URL", "", "url", "Webhook that hears what is wrong and when it is over; see backups.",
             secret=True),
+    Setting("ECHO_RECALL_ENGINE", "tantivy", "choice", "`tantivy`, or `rank-bm25`: the same answers by an engine in "
+            "memory, for machines without tantivy."),
     Setting("ECHO_LOG_LEVEL", "info", "choice", "debug, info, warning or error."),
 )
 """The table, in the order of the documentation."""
@@ -94,6 +96,7 @@ _FALSE = frozenset({"", "0", "off", "false", "no"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HOST = re.compile(r"[A-Za-z0-9_.\-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 _ORIGIN = re.compile(r"https?://([A-Za-z0-9_.\-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
+_ENGINES = ("tantivy", "rank-bm25")
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -134,6 +137,7 @@ class Settings:
     alert_outbox_h: int = 2
     alert_down_h: int = 1
     notify_url: str = field(repr=False, default="")
+    recall_engine: str = "tantivy"
     log_level: str = "info"
     embedded: bool = False
 
@@ -168,6 +172,7 @@ def load(environ: Mapping[str, str], *, http: bool = True, embedded: bool = Fals
         "backup_at": reader.time("ECHO_BACKUP_AT"), "notify_url": reader.url("ECHO_NOTIFY_URL"),
         "alert_outbox_h": reader.number("ECHO_ALERT_OUTBOX_H"), "alert_down_h": reader.number("ECHO_ALERT_DOWN_H"),
         "backup_keep": reader.number("ECHO_BACKUP_KEEP"),
+        "recall_engine": reader.choice("ECHO_RECALL_ENGINE", _ENGINES),
         "log_level": reader.choice("ECHO_LOG_LEVEL", _LEVELS),
     }
     if reader.lines:

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from echo_config import build_context, cache_files
 from echo_context import OpContext
 from echo_core.errors import EchoError, IndexCorrupt, VaultUnreachable
 from echo_core.lint import lint
+from echo_core.search import SearchIndex
 from echo_offline import with_outbox
 from echo_outbox import Outbox
 from echo_outbox_vault import OutboxVault
@@ -29,6 +30,7 @@ from echo_mcp.backup.nightly import Nightly
 from echo_mcp.concerns import Concerns
 from echo_mcp.health import Health
 from echo_mcp.notify import Webhook
+from echo_mcp.recall import engines
 from echo_mcp.registry import Registry
 from echo_mcp.sdk import McpDoor
 from echo_mcp.settings import Settings, SettingsFault
@@ -115,6 +117,8 @@ class Background:
         )
         self._flusher = jobs.flusher(ctx, health)
         self._keeper = jobs.Repeated("keep", ctx.keep, KEEP_S)
+        self._committer = jobs.Repeated("commit", ctx.feed.settle, settings.index_ttl_s)
+        ctx.feed.behind, ctx.feed.changed = self.refresher.thread.wake, self._committer.wake
         self._probe = jobs.probe(ctx.reach.probe, settings.state_dir, health, self._vault_answers)
         desk = opening.desk(settings)
         self.alerts = Alerts(desk.runs, settings.clock, Webhook(settings.notify_url) if settings.notify_url else None)
@@ -130,6 +134,7 @@ class Background:
         self.alerts.start()
         self._nightly.start()
         self._keeper.start()
+        self._committer.start()
         self._concerns.thread.start()
         if self._folder:
             jobs.watch(self._folder, self._changed, self._stop)
@@ -158,6 +163,7 @@ class Background:
         self.refresher.thread.stop()
         self._flusher.stop()
         self._keeper.stop()
+        self._committer.stop()
         self._probe.stop()
         self._nightly.stop()
         self._concerns.thread.stop()
@@ -178,14 +184,13 @@ def build(settings: Settings) -> Parts:
         wrap=lambda vault: OutboxVault(vault, outbox), second_look="" if settings.place.folder else "server",
         allow_secrets=settings.allow_secrets, token_required=True, read_only=settings.read_only, notify=logs.notice,
         facts_cache=facts_cache, notes_cache=notes_cache, keep_all=True, backend=_patient(settings).open(),
-        trust_s=0.0 if settings.place.folder else settings.index_ttl_s,
+        trust_s=0.0 if settings.place.folder else settings.index_ttl_s, search=_search(settings),
     )
     with_outbox(ctx, outbox, settings.state_dir)
     ctx.replays_behind = True
     health = Health(ctx.reach)
     background = Background(ctx, settings, health)
     outbox.on_wait = background.look_at_queue
-    ctx.feed.behind = background.refresher.thread.wake
     # Calls wait for the first reading, a little shorter than a call may take; later the threads above keep it fresh.
     ctx.refresh = lambda: background.refresher.wait(VAULT_SHARE * settings.timeout_s)
     registry = Registry(settings.workers, settings.timeout_s)
@@ -212,6 +217,17 @@ def build(settings: Settings) -> Parts:
 def _patient(settings: Settings) -> Place:
     """The vault's place; an API gives up a little before the call does, so that a write can still be kept for later."""
     return dataclasses.replace(settings.place, timeout_s=VAULT_SHARE * settings.timeout_s)
+
+
+def _search(settings: Settings) -> Callable[[int], SearchIndex]:
+    """What opens recall's index, one for each vault. Raises SettingsFault when its engine is not installed."""
+    if settings.recall_engine == engines.TANTIVY and not engines.has_tantivy():
+        raise SettingsFault([
+            "ECHO_RECALL_ENGINE is tantivy, which cannot be loaded on this machine; install it, or set "
+            "ECHO_RECALL_ENGINE=rank-bm25, which needs nothing and is slower in large vaults."
+        ])
+    folder = os.path.join(settings.state_dir, f"recall-{settings.place.identity}")
+    return engines.opener(settings.recall_engine, folder, settings.clock.day, logs.notice)
 
 
 def _refuse_vanished(settings: Settings) -> None:

@@ -33,7 +33,6 @@ from echo_core.vault.reach import ReachedVault
 from echo_place import DEFAULT_TIMEOUT_S, Place, place_of
 
 if TYPE_CHECKING:
-    from echo_core.bm25 import Engine
     from echo_core.search import SearchIndex
     from echo_core.watch import Watch
 
@@ -127,7 +126,7 @@ def build_context(
     notify: Callable[[str], None] = say_on_stderr,
     backend: Optional[Vault] = None,
     wrap: Callable[[Vault], Vault] = lambda vault: vault,
-    engine: Optional[Engine] = None,
+    search: Optional[Callable[[int], SearchIndex]] = None,
     facts_cache: str = "",
     notes_cache: str = "",
     keep_all: bool = False,
@@ -138,10 +137,10 @@ def build_context(
 
     state_dir: holds the versions of replaced notes; made when first needed. holder: name in the advisory lock,
     by default this host and process. backend: another vault than the folder `vault_root`, for example a fake.
-    wrap: puts further wrappers around the journaled vault. engine: recall's engine; by default the built-in one.
-    facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing. notes_cache: the
-    same for the bytes of notes; keep_all: also of those that are only read for the catalog. trust_s: how long index
-    and route map count as current without asking the vault; 0 for a folder, where asking costs nothing.
+    wrap: puts further wrappers around the journaled vault. search: opens the search index, see SearchFeed; by default
+    one in memory. facts_cache: file outside the vault that keeps the catalog between processes; "" keeps nothing.
+    notes_cache: the same for the bytes of notes; keep_all: also of those that are only read for the catalog. trust_s:
+    how long index and route map count as current without asking the vault; 0 for a folder, where asking costs nothing.
     second_look: the door, "server" or "cli", that looks again at what was written; "" where the vault loses nothing.
     """
     history = HistoryStore(state_dir, clock)
@@ -154,7 +153,7 @@ def build_context(
     index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete, trust_s)
     inner.expect(lambda path: _is_indexed(path, index))
     reading = KnownFirstVault(vault, catalog, notes) if keep_all else vault
-    feed = SearchFeed(lambda lost: _search_index(engine, clock), catalog, reading)
+    feed = SearchFeed(search or (lambda losses: _search_index(clock)), catalog, reading)
     catalog.subscribe(lambda changes: notes.drop(changes.removed))
     known = KnownVault(catalog, notes)
     return OpContext(
@@ -184,11 +183,11 @@ def _is_indexed(path: str, index: IndexStore) -> bool:
     return known is not None and known.get(path) is not None
 
 
-def _search_index(engine: Optional[Engine], clock: Clock) -> SearchIndex:
+def _search_index(clock: Clock) -> SearchIndex:
     """An empty search index; its modules are loaded only now, since most calls search nothing."""
     from echo_core.search import SearchIndex
 
-    return SearchIndex(engine, clock.day)
+    return SearchIndex(today=clock.day)
 
 
 def _state_dir(environ: Mapping[str, str], place: Place) -> str:

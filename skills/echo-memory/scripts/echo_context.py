@@ -120,6 +120,7 @@ class OpContext:
         """
         self.keep()
         self.vault.close()
+        self.feed.close()
         self.history.close()
         if self.outbox is not None:
             self.outbox.close()

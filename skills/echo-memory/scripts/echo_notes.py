@@ -64,11 +64,13 @@ def resolve_note(ref: str, ctx: OpContext, field: str = "path") -> str:
         if not _is_title(ref, ctx):
             raise
         return ctx.names.exact(ref)
-    if ctx.names.resolve(wanted) is None:
+    try:
+        return ctx.names.exact(wanted)
+    except NotFound:
         for candidate in (wanted, f"{wanted}.md"):
             if is_note(candidate) and _is_there(candidate, ctx):
                 return candidate
-    return ctx.names.exact(wanted)
+        raise
 
 
 def _is_title(ref: str, ctx: OpContext) -> bool:

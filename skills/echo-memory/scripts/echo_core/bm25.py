@@ -29,6 +29,14 @@ class Scored(NamedTuple):
     score: float
 
 
+class Asked(NamedTuple):
+    """A term that is looked for in a field, and the factor on what finding it there is worth."""
+
+    field: str
+    term: str
+    weight: float
+
+
 class Engine(Protocol):
     """What search needs of an engine. Changes come from one thread at a time, searches from any.
 
@@ -36,7 +44,7 @@ class Engine(Protocol):
     """
 
     def upsert(self, doc: int, fields: Mapping[str, Sequence[str]]) -> None:
-        """Add or replace one document; found after the next `commit`."""
+        """Add a document, whose number is new or deleted; found after the next `commit`."""
 
     def delete(self, doc: int) -> None:
         """Forget one document with the next `commit`; nothing happens when there is none of that number."""
@@ -45,12 +53,9 @@ class Engine(Protocol):
         """Make what was changed so far visible to `search`, and keep it."""
 
     def search(
-        self, terms: Iterable[str], limit: int, weights: Mapping[str, float], only: Optional[Collection[int]] = None,
+        self, asked: Sequence[Asked], limit: int, only: Optional[Collection[int]] = None,
     ) -> List[Scored]:
-        """The documents most likely among the best `limit` for the terms, best first; a term given twice counts once.
-
-        weights: field -> factor. only: documents to choose from, None is all.
-        """
+        """The documents most likely among the best `limit`, best first. only: those to choose from, None is all."""
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -151,22 +156,21 @@ class Bm25Index:
         """Nothing to do: a change is visible at once."""
 
     def search(
-        self, terms: Iterable[str], limit: int, weights: Mapping[str, float], only: Optional[Collection[int]] = None,
+        self, asked: Sequence[Asked], limit: int, only: Optional[Collection[int]] = None,
     ) -> List[Scored]:
         """The best `limit` documents, best first, ties by number."""
-        plans = self._plans(terms, weights)
+        plans = self._plans(asked)
         scores = self._scores(plans, limit) if only is None else self._scores_of(plans, frozenset(only))
         best = heapq.nsmallest(limit, scores.items(), key=lambda item: (-item[1], item[0]))
         return [Scored(doc, score) for doc, score in best]
 
-    def _plans(self, terms: Iterable[str], weights: Mapping[str, float]) -> List[_Plan]:
+    def _plans(self, asked: Sequence[Asked]) -> List[_Plan]:
         """Every term and field that can add something, the most telling first."""
         plans = []
-        for term in dict.fromkeys(terms):
-            for name, weight in weights.items():
-                holders = self._fields[name].postings.get(term) if name in self._fields else None
-                if holders:
-                    plans.append(_Plan(name, term, weight * idf(len(self._terms), len(holders)) * (SATURATION + 1)))
+        for name, term, weight in asked:
+            holders = self._fields[name].postings.get(term) if name in self._fields else None
+            if holders:
+                plans.append(_Plan(name, term, weight * idf(len(self._terms), len(holders)) * (SATURATION + 1)))
         return sorted(plans, key=lambda plan: (-plan.gain, plan.field, plan.term))
 
     def _scores(self, plans: Sequence[_Plan], limit: int) -> Dict[int, float]:

@@ -2,15 +2,22 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from echo_core.cutting import shorten
 from echo_core.tokens import Word, find_words
 
-_SENTENCE_END = re.compile("[.!?…][\"'”’)\\]]*(?=\\s)|[。！？；][”’」』）]*|[\r\n]+")
-_WHOLE = re.compile(r"!?\[\[[^\]\r\n]*\]\]|!?\[[^\]\r\n]*\]\([^)\r\n]*\)|https?://\S+")
+# Each begins with one set of characters, for which the interpreter has a quick search.
+_SENTENCE_END = re.compile(
+    "[.!?…。！？；\r\n](?:(?<=[.!?…])[\"'”’)\\]]*(?=\\s)|(?<=[。！？；])[”’」』）]*|(?<=[\r\n])[\r\n]*)"
+)
+_LINK = re.compile(r"\[(?:\[[^\]\r\n]*\]\]|[^\]\r\n]*\]\([^)\r\n]*\))")
+_ADDRESS = re.compile(r"https?://\S+")
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Z]|[A-Z]?[a-z]{1,2}|Prof|approx|vgl|usw|bzw|etc)\.$")
+_LONG_ABBREVIATIONS = ("Prof.", "approx.", "vgl.", "usw.", "bzw.", "etc.")
+_LONGEST_NUMBER = 16
 _ELLIPSIS = "… "
+_NOTHING: FrozenSet[int] = frozenset()
 
 
 class Excerpt(NamedTuple):
@@ -24,18 +31,11 @@ class Excerpt(NamedTuple):
     whole: bool
 
 
-class _Unit(NamedTuple):
-    """A sentence or line, or a word of an overlong one, and the query words in it."""
+_Unit = Tuple[int, int, FrozenSet[int]]
+"""Start and end of a sentence or line, or of a word of an overlong one, and the numbers of the query words in it."""
 
-    start: int
-    end: int
-    found: FrozenSet[int]
-
-
-class _Place(NamedTuple):
-    start: int
-    end: int
-    number: int
+_Place = Tuple[int, int, int]
+"""Start and end of a query word in the text, and its number."""
 
 
 class Wanted(NamedTuple):
@@ -74,12 +74,12 @@ class Window:
             self._units = _sentences(text, self._places)
         units = self._units
         first, last = _best(units, self._wanted.worth, size)
-        if units[last].end - units[first].start > size:
-            unit = units[first]
-            within = [place for place in self._places if unit.start <= place.start < unit.end]
-            return _inside(text, unit, within, self._wanted.worth, size)
-        first, last = _widened(units, first, last, size)
-        return Excerpt(text[units[first].start:units[last].end], units[first].start, False)
+        (start, _, _), (_, end, _) = units[first], units[last]
+        if end - start > size:
+            within = [place for place in self._places if start <= place[0] < end]
+            return _inside(text, start, end, within, self._wanted.worth, size)
+        start, end = _widened(units, first, last, size)
+        return Excerpt(text[start:end], start, False)
 
 
 def excerpt(text: str, wanted: Wanted, size: int) -> Excerpt:
@@ -88,89 +88,115 @@ def excerpt(text: str, wanted: Wanted, size: int) -> Excerpt:
 
 
 def _widened(units: Sequence[_Unit], first: int, last: int, size: int) -> Tuple[int, int]:
-    """The run with as many neighbours as fit."""
+    """Start and end of the run with as many neighbours as fit."""
+    start, end = units[first][0], units[last][1]
     while True:
-        if last + 1 < len(units) and units[last + 1].end - units[first].start <= size:
+        if last + 1 < len(units) and units[last + 1][1] - start <= size:
             last += 1
-        elif first > 0 and units[last].end - units[first - 1].start <= size:
+            end = units[last][1]
+        elif first > 0 and end - units[first - 1][0] <= size:
             first -= 1
+            start = units[first][0]
         else:
-            return first, last
+            return start, end
 
 
 def _sentences(text: str, places: Sequence[_Place]) -> List[_Unit]:
-    kept = [(match.start(), match.end()) for match in _WHOLE.finditer(text)]
-    bounds: List[Tuple[int, int]] = []
-    start = 0
-    for match in _SENTENCE_END.finditer(text):
-        if match.group()[0] not in "\r\n" and _is_inner(text, start, match, kept):
-            continue
-        bounds.append((start, match.end()))
-        start = match.end()
-    bounds.append((start, len(text)))
+    """The sentences and lines of a text with the query words in them; places: in order."""
+    kept = _whole(text)
+    rows = "|" in text
     units: List[_Unit] = []
-    for left, right in bounds:
-        sentence = text[left:right]
-        begin = left + len(sentence) - len(sentence.lstrip())
-        end = left + len(sentence.rstrip())
-        if begin < end:
-            found = frozenset(place.number for place in places if left <= place.start < right)
-            units.append(_Unit(begin, end, found))
+    start = line = number = 0
+    for end, mark in [*((match.end(), match.group()) for match in _SENTENCE_END.finditer(text)), (len(text), "\n")]:
+        if mark[0] not in "\r\n" and _is_inner(text, line, start, end, mark, kept, rows):
+            continue
+        sentence = text[start:end].rstrip()
+        if sentence:
+            found = _NOTHING
+            while number < len(places) and places[number][0] < end:
+                found |= {places[number][2]}
+                number += 1
+            units.append((start + len(sentence) - len(sentence.lstrip()), start + len(sentence), found))
+        start = end
+        if mark[0] in "\r\n":
+            line = end
     return units
 
 
-def _is_inner(text: str, start: int, match: "re.Match[str]", kept: Sequence[Tuple[int, int]]) -> bool:
-    """Whether a full stop ends no sentence: in a table row, in a link, behind an abbreviation or a list number."""
-    line = max(text.rfind("\n", 0, match.start()), text.rfind("\r", 0, match.start())) + 1
-    before = text[max(line, start):match.start() + 1]
-    if text[line:line + 200].lstrip(" \t>").startswith("|") or before.strip("0123456789. \t") == "":
+def _whole(text: str) -> List[Tuple[int, int]]:
+    """Start and end of the links and addresses, which are never cut."""
+    links = [(start - (text[start - 1:start] == "!"), end) for start, end in map(re.Match.span, _LINK.finditer(text))]
+    return sorted(links + [match.span() for match in _ADDRESS.finditer(text)])
+
+
+def _is_inner(
+    text: str, line: int, start: int, end: int, mark: str, kept: Sequence[Tuple[int, int]], rows: bool,
+) -> bool:
+    """Whether a full stop ends no sentence: in a table row, in a link, behind an abbreviation or a list number.
+
+    line, start: where its line and its sentence begin; end: behind it. rows: whether there may be a table.
+    """
+    if rows and text[line:line + 200].lstrip(" \t>").startswith("|"):
         return True
-    if any(left < match.end() < right for left, right in kept):
+    before = text[max(line, start):end - len(mark) + 1]
+    if len(before) <= _LONGEST_NUMBER and not before.strip("0123456789. \t"):
         return True
-    return bool(match.group() == "." and _ABBREVIATION.search(before[-12:]))
+    for left, right in kept:
+        if left < end < right:
+            return True
+    # Most sentences end in a word of three letters or more; the pattern need not look at those.
+    return mark == "." and (not before[-4:-1].isalpha() or before.endswith(_LONG_ABBREVIATIONS)) and bool(
+        _ABBREVIATION.search(before[-12:]))
 
 
 def _places(words: Iterable[Word], wanted: Wanted) -> List[_Place]:
     """Where query words stand: (start, end, number of the word), a place for each number."""
     found: List[_Place] = []
-    for word in words:
-        for number in {wanted.numbers[token] for token in word.tokens if token in wanted.numbers}:
-            found.append(_Place(word.start, word.end, number))
+    numbers = wanted.numbers
+    for start, end, tokens in words:
+        for number in {numbers[token] for token in tokens if token in numbers}:
+            found.append((start, end, number))
     return found
 
 
 def _best(units: Sequence[_Unit], worth: Sequence[float], size: int) -> Tuple[int, int]:
     """The run of units of most worth: (first, last); a unit that is too long by itself stands alone."""
-    best, chosen = (-1.0, 0), (0, 0)
-    for first, unit in enumerate(units):
-        seen: Set[int] = set()
-        for last in range(first, len(units)):
-            length = units[last].end - unit.start
+    telling = [place for place, unit in enumerate(units) if unit[2]]
+    best, chosen = (0.0, 0), (0, 0)
+    for nth, first in enumerate(telling):
+        begin = units[first][0]
+        seen: FrozenSet[int] = _NOTHING
+        value = 0.0
+        for last in telling[nth:]:
+            _, end, found = units[last]
+            length = end - begin
             if length > size and last > first:
                 break
-            seen |= units[last].found
-            value = sum(worth[number] for number in seen), -length
-            if value > best:
-                best, chosen = value, (first, last)
+            if not found <= seen:
+                value += sum(worth[number] for number in found - seen)
+                seen |= found
+            if (value, -length) > best:
+                best, chosen = (value, -length), (first, last)
     return chosen
 
 
-def _inside(text: str, unit: _Unit, places: Sequence[_Place], worth: Sequence[float], size: int) -> Excerpt:
+def _inside(
+    text: str, start: int, end: int, places: Sequence[_Place], worth: Sequence[float], size: int,
+) -> Excerpt:
     """A window of one overlong sentence: from a word a little before the best matches, never through a link."""
-    sentence = text[unit.start:unit.end]
-    kept = [(match.start(), match.end()) for match in _WHOLE.finditer(sentence)]
+    sentence = text[start:end]
+    kept = _whole(sentence)
     offset = 0
     if places and not sentence.lstrip(" \t>").startswith("|"):
-        begin = unit.start
-        spots = [_Unit(place.start - begin, place.end - begin, frozenset((place.number,))) for place in places]
+        spots = [(left - start, right - start, frozenset((number,))) for left, right, number in places]
         first, last = _best(spots, worth, size - len(_ELLIPSIS))
-        room = size - len(_ELLIPSIS) - (spots[last].end - spots[first].start)
-        offset = _word_start(sentence, max(0, spots[first].start - max(0, room) // 3), spots[first].start, kept)
+        begin, room = spots[first][0], size - len(_ELLIPSIS) - (spots[last][1] - spots[first][0])
+        offset = _word_start(sentence, max(0, begin - max(0, room) // 3), begin, kept)
     lead = _ELLIPSIS if offset else ""
     shown = shorten(sentence[offset:], size - len(lead))[0]
     if len(sentence) - offset > len(shown):
         shown = _to_word_end(sentence[offset:], shown)
-    return Excerpt(lead + shown.rstrip(), unit.start + offset, False)
+    return Excerpt(lead + shown.rstrip(), start + offset, False)
 
 
 def _word_start(text: str, wish: int, latest: int, kept: Sequence[Tuple[int, int]]) -> int:
@@ -198,9 +224,10 @@ def _to_word_end(text: str, shown: str) -> str:
 
 
 def wanted_words(groups: Sequence[Tuple[str, ...]], worth: Sequence[float]) -> Wanted:
-    """What to look for when a query's words are `groups` of tokens and worth so much each."""
+    """What to look for when a query's words are `groups` of tokens and worth so much each; what is worth nothing is
+    not looked for."""
     numbers: Dict[str, int] = {}
     for number, group in enumerate(groups):
-        for token in group:
+        for token in group if worth[number] else ():
             numbers.setdefault(token, number)
     return Wanted(numbers, worth)

@@ -6,7 +6,7 @@ process takes, the next one finds in the store what the engine lacks.
 from __future__ import annotations
 
 import threading
-from typing import Callable, Dict, List, Optional, Sequence, Set
+from typing import Dict, List, Optional, Sequence, Set
 
 from echo_core.bm25 import Bm25Index, Engine
 from echo_core.note import NoteFacts
@@ -17,6 +17,9 @@ from echo_core.tokens import index_tokens
 
 LONGEST_TEXT = 2 * 1024 * 1024
 """Characters of a note that are searched: a dump of 50 MB must not keep every other note waiting."""
+
+REFILLED_TOGETHER = 1000
+"""Passages that become searchable together when the engine has lost them."""
 
 
 class KeptIndex:
@@ -32,7 +35,9 @@ class KeptIndex:
         self._writing = threading.RLock()  # taken before _lock
         self._lock = threading.RLock()
         self._changed = False
-        self._fresh, self._gone = self._store.unfinished()
+        self._fresh: List[int] = []
+        self._gone: List[int] = []
+        self._owed = self._store.unfinished()
         self._notes = len(self._store)
         self._cut = set(self._store.cut())
 
@@ -42,6 +47,7 @@ class KeptIndex:
     def close(self, lost: bool = False) -> None:
         """Let go of files; what was not committed has to be indexed again. lost: all of it has, the files go too."""
         with self._writing, self._lock:
+            self._changed = False
             self._engine.close(lost)
             self._store.close(lost)
 
@@ -72,7 +78,7 @@ class KeptIndex:
         with self._writing:
             with self._lock:
                 row, known, held = self._store.note(note.path) or (0, None, [])
-            if known == note:
+            if version and known == note:
                 return
             kept = _kept(known, note, held, found)
             fixed = _fixed_fields(note)
@@ -115,6 +121,8 @@ class KeptIndex:
     def commit(self) -> None:
         """Keep what was changed so far and make it visible; searches go on meanwhile."""
         with self._writing:
+            if not self._changed:
+                return
             with self._lock:
                 self._store.commit()
                 fresh, gone = list(self._fresh), list(self._gone)
@@ -125,31 +133,41 @@ class KeptIndex:
                 self._fresh, self._gone = [], []
                 self._changed = False
 
-    def restore(self, pause: Callable[[], None] = lambda: None) -> None:
-        """Give the engine what it should hold and does not: after a kill, or when its own files are gone.
-
-        pause: called between passages.
-        """
+    def restore(self) -> None:
+        """Give the engine what it should hold and does not: after a kill, or when its own files are gone."""
         with self._writing:
-            if self._fresh or self._gone:
-                self._refill(pause)
-            if self.restored() < 1.0 or len(self._engine) > self._store.statistics(()).documents:
-                with self._lock:
+            if self._owed[1]:
+                self._refill([], self._owed[1])
+        self._refill_all()
+        with self._writing:
+            self.commit()
+            with self._lock:
+                if len(self._engine) != self._store.statistics(()).documents:
                     self._engine.clear()
                     self._store.all_fresh()
                     self._store.commit()
-                    self._fresh, self._gone = self._store.unfinished()
-                self._refill(pause)
+                    self._owed = self._store.unfinished()
+        self._refill_all()
 
-    def _refill(self, pause: Callable[[], None]) -> None:
-        for doc in self._gone:
+    def _refill_all(self) -> None:
+        """Give the engine what is owed to it, in parts, so that writes can come between."""
+        while self._owed[0]:
+            with self._writing:
+                some, rest = self._owed[0][:REFILLED_TOGETHER], self._owed[0][REFILLED_TOGETHER:]
+                self._refill(some, [])
+                self._owed = rest, []
+
+    def _refill(self, fresh: Sequence[int], gone: Sequence[int]) -> None:
+        for doc in gone:
             self._engine.delete(doc)
-        for doc in self._fresh:
+        for doc in fresh:
             with self._lock:
                 for note, passage in self._store.shown([doc]).values():
                     self._engine.delete(doc)
                     self._engine.upsert(doc, {**_fixed_fields(note), **_own_fields(passage)})
-            pause()
+        self._fresh += fresh
+        self._gone += gone
+        self._changed = True
         self.commit()
 
 

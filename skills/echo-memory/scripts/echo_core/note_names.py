@@ -103,6 +103,8 @@ class NoteNames:
         if target.startswith(("./", "../")):
             target = "/" + posixpath.normpath(posixpath.join(folder, target))
         named = self.by_file.get(file_key(target.rsplit("/", 1)[-1]), ())
+        if f"{target}.md" in named:
+            return [f"{target}.md"]
         found = _by_path(target, folder, named)
         if len(found) > 1:
             found = _nearest(found, folder)

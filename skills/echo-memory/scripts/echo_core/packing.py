@@ -18,6 +18,7 @@ DENSE_SHARE = 0.375
 _DENSE = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]")
 _SAMPLE = 1000
 _SHORTEST_TITLE = 8
+_MORE_FIELDS = len(',"heading":"","line":1,"excerpt":"","truncated":true')
 
 
 class Candidate(NamedTuple):
@@ -47,21 +48,30 @@ def pack(candidates: Sequence[Candidate], wanted: Wanted, budget_chars: int) -> 
     up to 320 characters. A cut excerpt has `truncated: true` and the length of the whole note as `total_chars`.
     """
     drafts = [_Draft(candidate, wanted) for candidate in candidates]
-    hits = [draft.hit(draft.shortest) for draft in drafts]
-    while len(hits) > 1 and json_size(hits) > budget_chars:
+    while len(drafts) > 1 and _least(drafts) > budget_chars:
+        drafts.pop()
+    room = max(0, budget_chars - _least(drafts))
+    total = sum(draft.score for draft in drafts) or 1.0
+    hits = [draft.hit(draft.shortest + int(room * draft.score / total)) for draft in drafts]
+    sizes = [json_size(hit) for hit in hits]
+    for place in reversed(range(len(hits))):  # what is known of an excerpt before it is cut is not exact
+        if _together(sizes) > budget_chars:
+            hits[place] = drafts[place].hit(drafts[place].shortest)
+            sizes[place] = json_size(hits[place])
+    while len(hits) > 1 and _together(sizes) > budget_chars:
         hits.pop()
-    room = budget_chars - json_size(hits)
-    if room < 0:
-        return _one_that_fits(drafts[0], budget_chars) if drafts else []
-    total = sum(candidate.score for candidate in candidates[:len(hits)]) or 1.0
-    shares = [int(room * candidate.score / total) for candidate in candidates]
-    for place, hit in enumerate(hits):
-        longer = drafts[place].hit(drafts[place].shortest + shares[place])
-        growth = json_size(longer) - json_size(hit)
-        if growth <= room:
-            hits[place] = longer
-            room -= growth
-    return hits
+        sizes.pop()
+    return _one_that_fits(drafts[0], budget_chars) if hits and _together(sizes) > budget_chars else hits
+
+
+def _together(sizes: Sequence[int]) -> int:
+    """The size of a list of values of these sizes."""
+    return sum(sizes) + max(0, len(sizes) - 1) + 2
+
+
+def _least(drafts: Sequence[_Draft]) -> int:
+    """About the size of the hits with the shortest excerpts, rather too little."""
+    return _together([draft.fixed + draft.shortest for draft in drafts])
 
 
 class _Draft:
@@ -72,6 +82,8 @@ class _Draft:
         density = _density(text)
         self._candidate = candidate
         self._window = Window(text, wanted, candidate.words)
+        self.score = candidate.score
+        self.fixed = json_size(candidate.fields) + _MORE_FIELDS
         self.shortest = min(len(text), int(SHORTEST * density))
         self.longest = int(LONGEST * density)
 
@@ -107,4 +119,4 @@ def _one_that_fits(draft: _Draft, budget: int) -> List[Dict[str, Any]]:
 def _density(text: str) -> float:
     """1 for scripts with letters, less for scripts whose characters say more."""
     sample = text[:_SAMPLE]
-    return DENSE_SHARE if len(_DENSE.findall(sample)) * 3 > len(sample) else 1.0
+    return DENSE_SHARE if not sample.isascii() and len(_DENSE.findall(sample)) * 3 > len(sample) else 1.0

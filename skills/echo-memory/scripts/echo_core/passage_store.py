@@ -67,11 +67,11 @@ class Candidate(NamedTuple):
 class PassageStore:
     """The passages of one vault. Who uses it takes turns; every method may raise IndexLost or IndexBusy.
 
-    path: of the SQLite file; "" keeps nothing.
+    path: of the SQLite file; "" keeps nothing. alone: no other process may use it while it is open.
     """
 
-    def __init__(self, path: str = "") -> None:
-        self.database = SearchDatabase(path)
+    def __init__(self, path: str = "", alone: bool = False) -> None:
+        self.database = SearchDatabase(path, alone)
         self._terms = TermTable(self.database)
 
     def close(self, lost: bool = False) -> None:
@@ -181,11 +181,10 @@ class PassageStore:
             rows = self.database.where(f"SELECT passage.id, digest, line, start, headings, text, {_COLUMNS} FROM"
                                        " passage JOIN note ON note.id = passage.note WHERE passage.id IN", docs)
             for doc, held, line, start, headings, text, *columns in rows:
-                marks = tuple((int(offset), str(title)) for offset, title in json.loads(headings))
-                passage = Passage(_text(text), start, line, marks)
-                if digest(passage) != held:
+                if _digest(headings, text) != held:
                     raise ValueError("damaged")
-                found[doc] = _note(columns), passage
+                marks = tuple((offset, title) for offset, title in json.loads(headings))
+                found[doc] = _note(columns), Passage(_text(text), start, line, marks)
         return found
 
     def filtered(self, kinds: Sequence[str], since: str, until: str, most: int) -> Optional[List[int]]:
@@ -226,8 +225,11 @@ class PassageStore:
 
 def digest(passage: Passage) -> bytes:
     """What tells a passage from another: its text and headings, not its place in the note."""
-    said = json.dumps(passage.headings).encode("ascii") + b"\0" + _bytes(passage.text)
-    return hashlib.blake2b(said, digest_size=12).digest()
+    return _digest(json.dumps(passage.headings), _bytes(passage.text))
+
+
+def _digest(headings: str, text: bytes) -> bytes:
+    return hashlib.blake2b(headings.encode("ascii") + b"\0" + text, digest_size=12).digest()
 
 
 def _note(columns: Sequence[Any]) -> StoredNote:

@@ -79,9 +79,12 @@ def share(asked: Sequence[Plan], held: TermCounts) -> Share:
     """What a score is made of."""
     parts: Dict[str, float] = {}
     matched = set()
-    for plan in asked:
-        added = score((plan,), held)
-        if added:
-            parts[FIELDS[plan.field]] = parts.get(FIELDS[plan.field], 0.0) + added
-            matched.add(plan.term)
+    keys, last = held.keys, len(held.keys)
+    for key, field, term, gain, fixed, slope in asked:
+        place = bisect_left(keys, key)
+        if place < last and keys[place] == key:
+            count = held.counts[place]
+            added = gain * count / (count + fixed + slope * held.lengths[field])
+            parts[FIELDS[field]] = parts.get(FIELDS[field], 0.0) + added
+            matched.add(term)
     return Share(parts, frozenset(matched))

@@ -5,9 +5,9 @@ engine gives the same answer.
 """
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from echo_core.bm25 import Engine, weights_for
+from echo_core.bm25 import Asked, Engine, weights_for
 from echo_core.excerpts import Wanted, wanted_words
 from echo_core.fitting import LEAST_FIT, LEAST_SHARE, Query, coverage, fit
 from echo_core.kept_index import KeptIndex
@@ -16,12 +16,13 @@ from echo_core.passages import Passage
 from echo_core.priors import prior
 from echo_core.ranking import Plan, plans, score, share
 from echo_core.search_faults import IndexLost
+from echo_core.term_counts import FIELDS
 from echo_core.tokens import Word, find_words
 
 JUDGED = 5
 """How many of the best hits may show that the vault has an answer."""
 
-LEAST_CANDIDATES = 48
+LEAST_CANDIDATES = 24
 """Passages an engine is asked for at least: it ranks by a formula a little different from ours."""
 
 FEW_PASSAGES = 2000
@@ -35,7 +36,7 @@ class Hit(NamedTuple):
 
     score: comparable within one answer only. parts: field -> share of the BM25 score, and `prior`, the factor on it.
     coverage: share, 0 to 1, of what the query's telling words are worth that the passage holds; fit: the same beyond
-    chance, what the threshold is about. matched: tokens of the query it holds. words: where they stand in it.
+    chance, what the threshold is about. matched: tokens of the query it holds. words: where those worth anything stand.
     """
 
     note: StoredNote
@@ -47,7 +48,7 @@ class Hit(NamedTuple):
     fit: float
     matched: FrozenSet[str]
     passage: Passage
-    words: Tuple[Word, ...]
+    words: List[Word]
 
     @property
     def path(self) -> str:
@@ -95,19 +96,29 @@ class SearchIndex(KeptIndex):
             self.commit()
         with self._lock:
             asked = Query.of(query, self._store.statistics)
-            hits = self._best(asked, limit, kinds, since, until)
-        return Found(hits if everything else _fitting(hits), wanted_words(asked.groups, asked.worth))
+            wanted = wanted_words(asked.groups, asked.worth)
+            ranked, formula = self._ranked(asked, limit, kinds, since, until)
+            texts = self._store.shown([candidate.doc for _, candidate in ranked])
+        hits = (_hit(asked, wanted, formula, candidate, value, *texts[candidate.doc])
+                for value, candidate in ranked if candidate.doc in texts)
+        return Found(list(hits) if everything else _fitting(hits), wanted)
 
-    def _best(self, asked: Query, limit: int, kinds: Sequence[str], since: str, until: str) -> List[Hit]:
-        """The best passage of each of the best notes; asks the engine for more until there are enough."""
+    def _ranked(
+        self, asked: Query, limit: int, kinds: Sequence[str], since: str, until: str,
+    ) -> Tuple[List[Tuple[float, Candidate]], List[Plan]]:
+        """The best passage of each of the best notes with its score, and the formula of that.
+
+        Asks the engine for more until there are enough.
+        """
         only = self._store.filtered(kinds, since, until, FEW_PASSAGES) if kinds or since or until else None
         wanted = _filter(kinds, since, until)
         weights = weights_for(len(asked.groups))
         formula = plans(asked.terms, weights, asked.statistics)
         today = self._today()
+        sought = [Asked(FIELDS[plan.field], plan.term, weights[FIELDS[plan.field]]) for plan in formula]
         count = max(limit * _OVERFETCH, LEAST_CANDIDATES)
         while True:
-            docs = [found.doc for found in self._engine.search(asked.terms, count, weights, only)]
+            docs = [found.doc for found in self._engine.search(sought, count, only)]
             best: Dict[str, Tuple[float, int, Candidate]] = {}
             for found in self._candidates(docs):
                 if wanted(found):
@@ -119,24 +130,23 @@ class SearchIndex(KeptIndex):
                 break
             count *= _OVERFETCH
         chosen = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
-        shown = self._store.shown([candidate.doc for _, (_, _, candidate) in chosen])
-        return [_hit(asked, formula, candidate, value, *shown[candidate.doc])
-                for _, (value, _, candidate) in chosen if candidate.doc in shown]
+        return [(value, candidate) for _, (value, _, candidate) in chosen], formula
 
     def _candidates(self, docs: Sequence[int]) -> List[Candidate]:
         """Raises IndexLost when the engine names passages that never were: it is that of another store."""
         found = self._store.candidates(docs)
         if len(found) < len(docs):
             unknown: Set[int] = set(docs) - {candidate.doc for candidate in found}
-            if not unknown <= set(self._gone):
+            if not unknown <= {*self._gone, *self._owed[1]}:
                 raise IndexLost("the engine's index does not belong to the stored passages")
         return found
 
 
 def _hit(
-    asked: Query, formula: Sequence[Plan], candidate: Candidate, value: float, note: StoredNote, passage: Passage,
+    asked: Query, wanted: Wanted, formula: Sequence[Plan], candidate: Candidate, value: float, note: StoredNote,
+    passage: Passage,
 ) -> Hit:
-    words = tuple(find_words(passage.text, frozenset(asked.terms)))
+    words = find_words(passage.text, wanted.numbers.keys())
     parts, matched = share(formula, candidate.counts)
     raw = sum(parts.values())
     parts["prior"] = value / raw if raw else 1.0
@@ -146,11 +156,17 @@ def _hit(
                words)
 
 
-def _fitting(hits: Sequence[Hit]) -> List[Hit]:
+def _fitting(hits: Iterator[Hit]) -> List[Hit]:
     """The hits without those far below the best; none when not one of the first five fits."""
-    if not any(hit.fit >= LEAST_FIT for hit in hits[:JUDGED]):
-        return []
-    return [hit for hit in hits if hit.score >= LEAST_SHARE * hits[0].score]
+    near: List[Hit] = []
+    fits = False
+    for place, hit in enumerate(hits):
+        if near and hit.score < LEAST_SHARE * near[0].score and (fits or place >= JUDGED):
+            break  # the others are further below, and need not be looked at
+        fits = fits or (place < JUDGED and hit.fit >= LEAST_FIT)
+        if not near or hit.score >= LEAST_SHARE * near[0].score:
+            near.append(hit)
+    return near if fits else []
 
 
 def _filter(kinds: Sequence[str], since: str, until: str) -> Callable[[Candidate], bool]:

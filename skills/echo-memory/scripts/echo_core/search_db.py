@@ -57,20 +57,21 @@ def guarded() -> Iterator[None]:
 class SearchDatabase:
     """One connection for all threads of this process; who uses it takes turns.
 
-    path: of the file, on this host and outside the vault; "" is in memory only. Raises IndexLost when it cannot be
-    made, IndexBusy when another process holds it.
+    path: of the file, on this host and outside the vault; "" is in memory only. alone: no other process may use it
+    while it is open. Raises IndexLost when it cannot be made, IndexBusy when another process holds it.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, alone: bool = False) -> None:
         self.path = path
+        self._alone = alone
         self.made = False
         """Whether the tables are new."""
         with guarded():
             if path:
                 os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite gives its other files this mode
-            self._connection = sqlite3.connect(path or ":memory:", BUSY_S, isolation_level=None,
-                                               check_same_thread=False)
+            self._connection = sqlite3.connect(
+                path or ":memory:", 0 if alone else BUSY_S, isolation_level=None, check_same_thread=False)
             try:
                 self._prepare()
             except BaseException as failure:
@@ -78,6 +79,8 @@ class SearchDatabase:
                 raise
 
     def _prepare(self) -> None:
+        if self._alone:
+            self.run("PRAGMA locking_mode = EXCLUSIVE")
         self.run("PRAGMA synchronous = NORMAL")
         self.run("PRAGMA journal_mode = WAL")
         self.run("PRAGMA journal_size_limit = 16777216")

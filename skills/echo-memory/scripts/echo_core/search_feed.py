@@ -25,6 +25,8 @@ RETRY_S = 60.0
 """Seconds until a note that could not be read is tried again: a sync program may have taken thousands off the disk."""
 PENDING_CHARS = 32 * 1024 * 1024
 """Characters of text that may wait to be indexed; what is beyond is read again."""
+MOST_LOSSES = 2
+"""After so many lost indexes the disk is not trusted again in this process, and the index is in memory."""
 COMMIT_NOTES = 500
 """Notes of a large reading that become searchable together."""
 
@@ -34,7 +36,7 @@ class SearchFeed:
 
     make: opens the search index; called by whoever needs it first, since most calls search nothing. Its argument is
     how many of its indexes were lost before. behind: asks somebody else to read many notes; None when whoever asks
-    has to read them.
+    has to read them. changed: hears when `settle` would save the next search some work.
     """
 
     def __init__(self, make: Callable[[int], SearchIndex], catalog: Catalog, vault: Vault) -> None:
@@ -53,6 +55,7 @@ class SearchFeed:
         self._pending_chars = 0
         self._listening = False
         self.behind: Optional[Callable[[], None]] = None
+        self.changed: Callable[[], None] = lambda: None
 
     @property
     def search(self) -> SearchIndex:
@@ -92,12 +95,8 @@ class SearchFeed:
         if not everything and self.behind is not None and self._work() > AT_ONCE:
             self.behind()
         elif self._work() and self._reading.acquire(blocking=False):
-            index = self.search
             try:
-                self._read_missing()
-            except IndexLost:
-                self._lose(index)
-                self._read_missing()
+                self._read_all_missing()
             except IndexBusy:
                 pass  # another process reads the same notes: what it has read so far is found
             finally:
@@ -120,7 +119,8 @@ class SearchFeed:
                 self._lose(index)
 
     def close(self) -> None:
-        """Keep what was indexed and let go of the files."""
+        """Keep what was indexed and let go of the files; the next search opens them again."""
+        self.settle()
         with self._making:
             if self._search is not None:
                 self._search.close()
@@ -173,6 +173,7 @@ class SearchFeed:
             for path in changes.removed:
                 self._forget_pending(path)
                 self._drop_quietly(path)
+        self.changed()
 
     def _put_off(self, path: str, text: str) -> None:
         if self._todo is not None and is_searchable(path):
@@ -209,6 +210,18 @@ class SearchFeed:
         self._missed.discard(path)
         if self._todo is not None:
             self._todo.discard(path)
+
+    def _read_all_missing(self) -> None:
+        """Index what is not indexed yet; in a new index when the one there is gets lost."""
+        while True:
+            index = self.search
+            try:
+                self._read_missing()
+                return
+            except IndexLost:
+                if self._losses > MOST_LOSSES:
+                    raise
+                self._lose(index)
 
     def _read_missing(self) -> None:
         """Index what is not indexed yet, in parts that become searchable together."""

@@ -1,29 +1,23 @@
 """Search tokens of text in every script, the same at index and at query time (spec 5.2).
 
-A word gives its stem, for letters with diacritics also the second spelling (ü as u and as ue), and `~` with its first
-four letters: measured, that prefix finds inflected forms as well as a stemmer made for the language. Scripts that
-write without spaces give pairs of neighbouring characters. An identifier gives its parts and the joined form.
+What a word gives is said in `echo_core.word_forms`. Scripts that write without spaces give pairs of neighbouring
+characters.
 """
 from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 from itertools import chain
-from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import AbstractSet, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
-from echo_core.stemming import stem
-from echo_core.text import name_keys
+from echo_core.word_forms import PREFIX, word_groups, word_tokens
+
+__all__ = ["PREFIX", "VERSION", "Word", "find_words", "index_tokens", "is_paired", "query_words", "words"]
 
 VERSION = 1
 """Grows when the same text gives other tokens: stored indexes of another version are rebuilt."""
 
-PREFIX = "~"
-_PREFIX_LENGTH = 4
-_LONGEST_TOKEN = 64
-_REMEMBERED = 1 << 15
-_LONGEST_REMEMBERED = 40
-
+_MOST_CHUNKS = 1 << 17
 _PAIRED = (
     "\u2e80-\u2fdf\u3005-\u3007\u3041-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     "\U00020000-\U0003ffff"  # Chinese, Japanese
@@ -38,18 +32,13 @@ _MARKS = (
 )
 _LETTER = f"(?:[^\\W{_PAIRED}]|[{_MARKS}])"
 _RUN = re.compile(f"[{_PAIRED}]+|{_LETTER}+(?:[-./'\u2019\u02bc:@\\\\]{_LETTER}+)*(?:\\+\\+|#(?!\\w))?")
-_CHUNK = re.compile(r"\S+")
+_PAIRED_RUN = re.compile(f"[{_PAIRED}]+")
 _IS_PAIRED = re.compile(f"[{_PAIRED}]")
-_SEGMENT_BREAK = re.compile(r"[\s/\\:@]")  # blanks: compatibility forms such as \ufdfa stand for several words
-_PART_BREAK = re.compile("[-._'\u2019\u02bc]+")
-_CAMEL = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_SUFFIX = re.compile(r"(\w)(\+\+|#)$")
-_POSSESSIVE = re.compile("['\u2019\u02bc][sS]$")
-_CONTRACTION = re.compile("(?<=[a-zA-Z])['\u2019\u02bc](?=(?:t|re|ve|ll|d|m)$)", re.IGNORECASE)
-_LOOSE_MARKS = re.compile("[\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u200c\u200d]")
-_GREEK_ACCENT = re.compile("[\u0300\u0301\u0308\u0342\u0345]")
-# Letters that are written one for the other: Arabic alefs, ya and ta marbuta, Russian yo.
-_SAME_LETTER = str.maketrans("أإآٱىیةё", "ااااييهе")
+# Of these NFKC makes something else, or something else of them and their neighbours.
+_UNSTABLE = re.compile(
+    "[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u11ff\u1780-\u17d3\u2e80-\u2fdf\u3097-\u30a0\u30fb\u30fd-\u318f"
+    "\u31f0-\u31ff\ud7a4-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0002f800-\U0002fa1f]"
+)
 
 
 class Word(NamedTuple):
@@ -67,29 +56,50 @@ def words(text: str) -> Iterator[Word]:
         if _IS_PAIRED.match(run):
             yield from _paired_words(run, match.start())
         else:
-            yield Word(match.start(), match.end(), _run_tokens(run))
+            yield Word(match.start(), match.end(), word_tokens(run))
 
 
-def find_words(text: str, tokens: AbstractSet[str]) -> Iterator[Word]:
+def find_words(text: str, tokens: AbstractSet[str]) -> List[Word]:
     """The words of `text` that have one of `tokens`, in order; much quicker than `words` when they are few."""
-    wanted = {chunk for chunk in set(text.split())
-              if len(chunk) > _LONGEST_REMEMBERED or not tokens.isdisjoint(_CHUNK_TOKENS[chunk])}
-    if not wanted:
-        return
-    for chunk in _CHUNK.finditer(text):
-        if chunk.group() in wanted:
-            yield from _words_between(text, chunk.start(), chunk.end(), tokens)
+    pairs = [token for token in tokens if is_paired(token)]
+    found = _find_pairs(text, pairs) if pairs else []
+    if len(pairs) < len(tokens):
+        found += _find_spaced(text, tokens)
+    return sorted(found)
 
 
-def _words_between(text: str, start: int, end: int, tokens: AbstractSet[str]) -> Iterator[Word]:
-    for match in _RUN.finditer(text, start, end):
-        run = match.group()
-        if _IS_PAIRED.match(run):
-            yield from _paired_words(run, match.start(), tokens)
-        else:
-            known = _run_tokens(run)
-            if not tokens.isdisjoint(known):
-                yield Word(match.start(), match.end(), known)
+def _find_spaced(text: str, tokens: AbstractSet[str]) -> List[Word]:
+    """The words in scripts with spaces, in no order."""
+    found: List[Word] = []
+    chunks = set(text.split())
+    holders = _chunks_with(chunks).holders
+    for chunk in {chunk for token in tokens for chunk in chunks.intersection(holders.get(token, ()))}:
+        place = text.find(chunk)
+        while place >= 0:
+            end = place + len(chunk)
+            if (place == 0 or text[place - 1].isspace()) and (end == len(text) or text[end].isspace()):
+                for run in _RUN.finditer(text, place, end):
+                    if not _IS_PAIRED.match(run.group()):
+                        held = word_tokens(run.group())
+                        if not tokens.isdisjoint(held):
+                            found.append(Word(run.start(), run.end(), held))
+            place = text.find(chunk, end)
+    return found
+
+
+def _find_pairs(text: str, pairs: Sequence[str]) -> List[Word]:
+    """The pairs of characters in scripts without spaces, in no order."""
+    if _UNSTABLE.search(text) or any(len(pair) < 2 for pair in pairs):
+        wanted = set(pairs)
+        return [word for match in _PAIRED_RUN.finditer(text)
+                for word in _paired_words(match.group(), match.start()) if word.tokens[0] in wanted]
+    found: List[Word] = []
+    for pair in pairs:
+        place = text.find(pair)
+        while place >= 0:
+            found.append(Word(place, place + 2, (pair,)))
+            place = text.find(pair, place + 1)
+    return found
 
 
 def index_tokens(text: str) -> List[str]:
@@ -97,32 +107,45 @@ def index_tokens(text: str) -> List[str]:
 
     Spaceless scripts give single characters too, so that a query of one character finds them.
     """
-    return list(chain.from_iterable(map(_CHUNK_TOKENS.__getitem__, text.split())))
+    chunks = text.split()
+    return list(chain.from_iterable(map(_chunks_with(chunks).tokens.__getitem__, chunks)))
 
 
-class _ChunkTokens(Dict[str, Tuple[str, ...]]):
-    """The tokens of what stands between two blanks, remembered while it is short: most text repeats itself.
+class _Chunks:
+    """What stands between two blanks, with its tokens.
 
-    When it is full, what was not asked for since the last time it was full is forgotten.
+    tokens: of each chunk; holders: of each token its chunks; size: grows with the memory they take.
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self._older: Dict[str, Tuple[str, ...]] = {}
+        self.tokens: Dict[str, Tuple[str, ...]] = {}
+        self.holders: Dict[str, List[str]] = {}
+        self.size = 0
 
-    def __missing__(self, chunk: str) -> Tuple[str, ...]:
-        found = self._older.get(chunk)
-        if found is None:
-            found = _tokens_of_chunk(chunk)
-        if len(chunk) <= _LONGEST_REMEMBERED:
-            if len(self) >= _REMEMBERED:
-                self._older = dict(self)
-                self.clear()
-            self[chunk] = found
-        return found
+    def add(self, chunk: str, found: Tuple[str, ...]) -> None:
+        """Enter a chunk."""
+        self.tokens[chunk] = found
+        self.size += len(found) + 1
+        for token in found:
+            self.holders.setdefault(token, []).append(chunk)
 
 
-_CHUNK_TOKENS = _ChunkTokens()
+_remembered, _older = _Chunks(), _Chunks()
+
+
+def _chunks_with(chunks: Iterable[str]) -> _Chunks:
+    """A table that has all of `chunks`. Most text repeats itself, so it is kept.
+
+    When it is full a new one takes its place, and takes over what it is asked for. Threads that still use the old one
+    are not disturbed.
+    """
+    global _remembered, _older
+    table = _remembered
+    for chunk in set(chunks).difference(table.tokens):
+        table.add(chunk, _older.tokens.get(chunk) or _tokens_of_chunk(chunk))
+    if table.size > _MOST_CHUNKS and table is _remembered:
+        _remembered, _older = _Chunks(), table
+    return table
 
 
 def _tokens_of_chunk(chunk: str) -> Tuple[str, ...]:
@@ -134,7 +157,7 @@ def _tokens_of_chunk(chunk: str) -> Tuple[str, ...]:
             if len(run) > 1:
                 found.extend(_pairs(run))
         else:
-            found.extend(_run_tokens(run))
+            found.extend(word_tokens(run))
     return tuple(found)
 
 
@@ -148,7 +171,7 @@ def query_words(text: str) -> List[Tuple[str, ...]]:
         if _IS_PAIRED.match(run):
             found.extend((pair,) for pair in _pairs(unicodedata.normalize("NFKC", run).lower()))
         else:
-            found.extend(_word_groups(run))
+            found.extend(word_groups(run))
     return list(dict.fromkeys(found))
 
 
@@ -157,12 +180,10 @@ def is_paired(token: str) -> bool:
     return bool(_IS_PAIRED.match(token))
 
 
-def _paired_words(run: str, start: int, tokens: Optional[AbstractSet[str]] = None) -> Iterator[Word]:
-    """The pairs of a run, or those of them that are `tokens`."""
+def _paired_words(run: str, start: int) -> Iterator[Word]:
     last = len(run)
-    pairs = _pairs(unicodedata.normalize("NFKC", run).lower())
-    for place in range(len(pairs)) if tokens is None else [at for at, pair in enumerate(pairs) if pair in tokens]:
-        yield Word(start + min(place, last - 1), start + min(place + 2, last), (pairs[place],))
+    for place, pair in enumerate(_pairs(unicodedata.normalize("NFKC", run).lower())):
+        yield Word(start + min(place, last - 1), start + min(place + 2, last), (pair,))
 
 
 def _pairs(run: str) -> List[str]:
@@ -170,62 +191,3 @@ def _pairs(run: str) -> List[str]:
     if len(run) < 2:
         return [run] if run else []
     return [run[place:place + 2] for place in range(len(run) - 1)]
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _run_tokens(run: str) -> Tuple[str, ...]:
-    """The tokens of all parts of a word, the joined form once, at the end."""
-    groups = _word_groups(run)
-    if len(groups) < 2:
-        return groups[0] if groups else ()
-    shared = set(groups[0]).intersection(*groups[1:])
-    return tuple(token for group in groups for token in group if token not in shared) + tuple(sorted(shared))
-
-
-def _word_groups(run: str) -> Tuple[Tuple[str, ...], ...]:
-    """One group of tokens for each part of a word; every group also holds the joined form of its segment."""
-    compatible = unicodedata.normalize("NFKC", run)
-    if compatible.isalpha() and not (compatible.isascii() and _is_camel(compatible)):
-        return (_forms(compatible),)
-    groups: List[Tuple[str, ...]] = []
-    for segment in _SEGMENT_BREAK.split(compatible):
-        segment = _CONTRACTION.sub("", _POSSESSIVE.sub("", segment))
-        suffix = _SUFFIX.search(segment)
-        if suffix:
-            groups.append((segment.lower(), *_forms(segment[:suffix.start(2)])))
-            continue
-        parts = _parts(segment)
-        joined = _forms("".join(parts))[:1] if len(parts) > 1 else ()
-        groups.extend(_forms(part) + joined for part in parts)
-    return tuple(groups)
-
-
-def _is_camel(word: str) -> bool:
-    """Whether letters change from small to capital inside a word of ASCII letters."""
-    return not (word.islower() or word.isupper() or word[1:].islower())
-
-
-def _parts(segment: str) -> List[str]:
-    parts: List[str] = []
-    for piece in _PART_BREAK.split(segment):
-        parts.extend(_CAMEL.findall(piece) if piece.isascii() else [piece])
-    return [part for part in parts if part]
-
-
-def _forms(word: str) -> Tuple[str, ...]:
-    """Stem, stem of the second spelling, prefix: what one plain word is known by."""
-    word = word[:_LONGEST_TOKEN].lower()
-    spellings = [word] if word.isascii() else _spellings(word)
-    forms = [stem(spelling) for spelling in spellings]
-    if len(spellings[0]) > _PREFIX_LENGTH and not any(map(str.isdigit, spellings[0])):
-        forms.append(PREFIX + spellings[0][:_PREFIX_LENGTH])
-    return tuple(dict.fromkeys(forms))
-
-
-def _spellings(word: str) -> List[str]:
-    """The word without diacritics, and with German ones written out, shortest first; other scripts without points."""
-    bare = _LOOSE_MARKS.sub("", word).translate(_SAME_LETTER) or word
-    if "\u0370" <= bare[0] <= "\u03ff" or "\u1f00" <= bare[0] <= "\u1fff":
-        bare = unicodedata.normalize("NFC", _GREEK_ACCENT.sub("", unicodedata.normalize("NFD", bare)))
-        bare = bare.replace("ς", "σ")
-    return sorted(name_keys(bare), key=lambda key: (len(key), key)) or [bare]
