@@ -4,13 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.dev-ready
+# The tests start hundreds of short processes, which shall not compile the same modules again and again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test faults lint types bench docs golden lock clean
+.PHONY: run test suite faults lint types bench docs golden lock clean
 
 run: $(READY)           ## Start ECHO on ./data/vault and print the line that registers it
 	$(BIN)/echo-mcp run
 
-test: $(DEV_READY) lint types   ## Everything CI runs
+test: $(DEV_READY)      ## Everything CI runs, side by side
+	$(MAKE) --no-print-directory -j 3 lint types suite
+
+suite: $(DEV_READY)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 faults: $(DEV_READY)    ## The runs that take minutes: races of full size, faults on purpose
@@ -37,11 +42,11 @@ lock:                   ## Renew the pinned, hashed requirements (needs uv)
 	$(COMPILE) pyproject.toml requirements-build.in -o requirements.lock
 	$(COMPILE) pyproject.toml requirements-build.in --extra dev -o requirements-dev.lock
 
-# The development requirements hold the others, so a test machine installs one list.
+# The development requirements hold the others, so a test machine installs one list; it compiles what it imports.
 define install
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ECHO needs Python 3.11 or newer; say which with: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes $(2) -r $(1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 endef
@@ -50,7 +55,7 @@ $(READY): requirements.lock pyproject.toml
 	$(call install,requirements.lock)
 
 $(DEV_READY): requirements-dev.lock pyproject.toml
-	$(call install,requirements-dev.lock)
+	$(call install,requirements-dev.lock,--no-compile)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

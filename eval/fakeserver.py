@@ -17,7 +17,6 @@ from echo_core.errors import EchoError, VaultUnreachable
 from echo_mcp import connections, http, logs, serving, settings
 from echo_mcp.health import Health
 from echo_mcp.registry import Registry, ResourceRecord, ToolRecord
-from echo_mcp.sdk import McpDoor
 
 EFFECTS: list[str] = []
 
@@ -83,6 +82,8 @@ def fill(registry: Registry) -> Registry:
 
 def main(port: int) -> None:
     """Serve until SIGTERM."""
+    from echo_mcp.sdk import McpDoor  # takes seconds; those who only want the fake tools need it not
+
     found = settings.load(settings.environment())
     connections.READ_DEADLINE_S = float(os.environ.get("FAKE_READ_DEADLINE", connections.READ_DEADLINE_S))
     logs.configure(found.log_level)

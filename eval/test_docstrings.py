@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +11,19 @@ SOURCES = sorted([
     *(ROOT / "skills/echo-memory/scripts").rglob("*.py"), *(ROOT / "mcp-server").rglob("*.py"),
     *(ROOT / "docs").glob("*.py"),
 ])
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
-CLASSES = {
-    node.name: node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-}
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@functools.cache
+def trees() -> dict[Path, ast.Module]:
+    """Every parsed file."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+
+
+@functools.cache
+def classes() -> dict[str, ast.ClassDef]:
+    """Every class by its name."""
+    return {node.name: node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
 def bases(node: ast.ClassDef) -> list[str]:
@@ -24,7 +33,7 @@ def bases(node: ast.ClassDef) -> list[str]:
 def inherits(owner: ast.ClassDef, method: str) -> bool:
     """Whether a base class says what the method does; a library's class does it in its own documentation."""
     for name in bases(owner):
-        base = CLASSES.get(name)
+        base = classes().get(name)
         if base is None:
             return True
         if any(isinstance(node, Definition) and node.name == method and ast.get_docstring(node) for node in base.body):
@@ -38,7 +47,7 @@ def is_error(node: Definition) -> bool:
     """Whether it is one of the failures, which are described as a family at the top of their module."""
     if not isinstance(node, ast.ClassDef):
         return False
-    return any(name == "EchoError" or (name in CLASSES and is_error(CLASSES[name])) for name in bases(node))
+    return any(name == "EchoError" or (name in classes() and is_error(classes()[name])) for name in bases(node))
 
 
 def silent(body: list[ast.stmt], owner: ast.ClassDef | None = None) -> Iterator[str]:
@@ -55,8 +64,8 @@ def silent(body: list[ast.stmt], owner: ast.ClassDef | None = None) -> Iterator[
 
 def test_everything_public_has_a_docstring() -> None:
     """Methods that carry out a documented contract need none of their own."""
-    assert [path.name for path, tree in TREES.items() if tree.body and not ast.get_docstring(tree)] == []
-    assert [f"{path.name}: {name}" for path, tree in TREES.items() for name in silent(tree.body)] == []
+    assert [path.name for path, tree in trees().items() if tree.body and not ast.get_docstring(tree)] == []
+    assert [f"{path.name}: {name}" for path, tree in trees().items() for name in silent(tree.body)] == []
 
 
 def first_paragraphs(tree: ast.Module) -> Iterator[str]:
@@ -69,6 +78,6 @@ def first_paragraphs(tree: ast.Module) -> Iterator[str]:
 def test_a_docstring_begins_with_one_sentence() -> None:
     """Its first paragraph ends like a sentence or leads into a list."""
     assert [
-        f"{path.name}: {text}" for path, tree in TREES.items() for text in first_paragraphs(tree)
+        f"{path.name}: {text}" for path, tree in trees().items() for text in first_paragraphs(tree)
         if len(text.splitlines()) == 1 and not text.endswith((".", ":", "?", "`", ")"))
     ] == []

@@ -19,8 +19,6 @@ import httpx2
 import pytest
 from echo_core.vault.folder import LOCK_FILE
 from fakes.olrapi import Olrapi, Race
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 from serverproc import TOKEN, Server, running_server
 
 SCRIPTS = Path(__file__).parent.parent / "skills/echo-memory/scripts"
@@ -175,6 +173,10 @@ def live_by_rest(server: Server) -> None:
 
 
 def live_by_mcp(server: Server, mode: str) -> None:
+    # The SDK takes seconds to import; not every process that collects the tests lives a day.
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
     async def run() -> None:
         http = httpx2.AsyncClient(headers={"authorization": f"Bearer {TOKEN}"}, trust_env=False)
         async with http, Client(streamable_http_client(f"{server.base}/mcp", http_client=http), mode=mode) as client:

@@ -120,5 +120,5 @@ def test_metrics_count_calls_by_outcome(server: Server) -> None:
     assert "canary" not in text
     named = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     for line in text.splitlines():
-        assert line.startswith("#") or re.fullmatch(r'[a-z_]+(\{[a-z]+="[^"]+"(,[a-z]+="[^"]+")*\})? [0-9.]+', line)
+        assert line.startswith("#") or re.fullmatch(r'[a-z_]+(\{[a-z]+="[^"]+"(,[a-z]+="[^"]+")*\})? -?[0-9.]+', line)
         assert line.startswith("#") or re.sub(r"(_sum|_count)?[{ ].*", "", line) in named
