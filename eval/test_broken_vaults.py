@@ -17,6 +17,7 @@ import echo_offline
 import echo_output
 import echo_tools
 import pytest
+from echo_core.errors import IndexCorrupt
 from echo_core.index import EntityIndex
 from fakes.forked import NOBODY, in_child
 from opsfixture import INSTANT, ZONE, call, get, make_ctx, put
@@ -251,7 +252,7 @@ def test_a_broken_index_loses_no_entity(tmp_path: Path) -> None:
         assert all(entry.path.startswith("resources/") for entry in entries.values()), entries
         try:
             EntityIndex.from_bytes(data)
-        except Exception:
+        except IndexCorrupt:
             kept = {path.read_bytes() for path in (tmp_path / "vault/_agent/index").glob("entities.json.corrupt-*")}
             assert data in kept or not data, number
 
