@@ -17,7 +17,8 @@ def watched(*states):
     """The pieces of our writes that led through these states, each made on what the one before left."""
     held = []
     for number, (before, after) in enumerate(pairwise(states), start=1):
-        held = [*seen(held, before, number), *(Held(piece, number, 0.0) for piece in pieces_of(before, after))]
+        fresh = [Held(piece, number, 0.0, first=number) for piece in pieces_of(before, after)]
+        held = [*seen(held, before, number), *fresh]
     return held
 
 
@@ -51,7 +52,7 @@ def test_several_lines_go_back_in_the_order_they_were_written():
 def test_what_stands_and_what_went_are_told_apart():
     """A later write of ours that was made on a text without the first one says nothing about it."""
     held = watched(NOTE, NOTE + b"- 1\n")
-    held = [*held, *(Held(piece, 2, 0.0) for piece in pieces_of(NOTE + b"- a\n", NOTE + b"- a\n- 2\n"))]
+    held = [*held, *(Held(piece, 2, 0.0, first=2) for piece in pieces_of(NOTE + b"- a\n", NOTE + b"- a\n- 2\n"))]
     assert outcome(held, NOTE + b"- a\n- 2\n") == (NOTE + b"- 1\n- a\n- 2\n", [2], [1], [])
 
 
@@ -63,7 +64,7 @@ def test_who_kept_our_later_line_had_seen_the_earlier_one():
 
 def test_the_same_line_twice_on_watch_goes_back_once():
     """It was lost, written again by its caller, and lost again."""
-    held = [Held(piece, number, 0.0) for number in (1, 2) for piece in pieces_of(NOTE, NOTE + b"- 1\n")]
+    held = [Held(piece, number, 0.0, first=number) for number in (1, 2) for piece in pieces_of(NOTE, NOTE + b"- 1\n")]
     assert outcome(held, NOTE) == (NOTE + b"- 1\n", [2], [1], [])
 
 
@@ -71,7 +72,7 @@ def test_a_lost_replacement_is_told_once_and_never_after_we_replaced_the_place_a
     """Only the newest text of a place counts."""
     first, second = NOTE.replace(b"old", b"first"), NOTE.replace(b"old", b"second")
     assert outcome(watched(NOTE, first), NOTE) == (NOTE, [], [], [1])
-    held = [*watched(NOTE, first), *(Held(piece, 2, 0.0) for piece in pieces_of(NOTE, second))]
+    held = [*watched(NOTE, first), *(Held(piece, 2, 0.0, first=2) for piece in pieces_of(NOTE, second))]
     assert outcome(held, second) == (second, [2], [], [])
     assert outcome(held, NOTE.replace(b"old", b"theirs"))[3] == [1, 2]
 
@@ -81,3 +82,13 @@ def test_after_long_or_too_many_tries_a_line_is_told_and_not_put_back(more):
     """Two servers do not fight for ever, and what was taken out long ago stays out."""
     held = [one._replace(tries=more.get("tries", 0)) for one in watched(NOTE, NOTE + b"- 1\n")]
     assert outcome(held, NOTE, late=more.get("late", False)) == (NOTE, [], [], [1])
+
+
+def test_a_line_goes_back_between_our_earlier_and_our_later_ones():
+    """Whatever became of the lines around it."""
+    first, second = NOTE + b"- a\n- 1\n", NOTE + b"- a\n- 1\n- 2\n"
+    held = watched(NOTE + b"- a\n", first, second)
+    third = [Held(piece, 3, 0.0, first=3) for piece in pieces_of(NOTE + b"- 1\n", NOTE + b"- 1\n- 3\n")]
+    now = NOTE + b"- 1\n- 3\n- a\n"  # somebody has put back a line of his own
+    assert outcome([*held, *third], now)[0] == NOTE + b"- 1\n- 2\n- 3\n- a\n"
+    assert judge(held[1:], now, settled=[held[0], *third]).text == NOTE + b"- 1\n- 2\n- 3\n- a\n"

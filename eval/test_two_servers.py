@@ -69,6 +69,20 @@ def missing(folder: Path, lines: list[str]) -> list[str]:
     return [line for line in lines if found[line] != 1]
 
 
+def out_of_order(folder: Path) -> list[str]:
+    """The clients whose lines do not stand in the order they were written in, within each section."""
+    seen: dict[tuple[str, str], int] = {}
+    wrong, section = [], ""
+    for line in (folder / LOG).read_text().splitlines():
+        section = line if line.startswith("## ") else section
+        if line.startswith("- mark "):
+            client, _, turn = line.split()[2].rpartition("-")
+            if seen.get((section, client), -1) > int(turn):
+                wrong.append(line)
+            seen[section, client] = int(turn)
+    return wrong
+
+
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
     """A vault with a log of two sections."""
@@ -95,6 +109,7 @@ def test_two_servers_lose_no_acknowledged_line(tmp_path: Path, vault: Path) -> N
     assert acknowledged == 120
     assert overwritten > 0
     assert lost() == 0
+    assert out_of_order(vault) == []
 
 
 @pytest.mark.slow
@@ -106,6 +121,7 @@ def test_two_servers_lose_none_of_two_thousand_lines(tmp_path: Path, vault: Path
     assert acknowledged == 2000
     assert overwritten > 0
     assert lost() == 0
+    assert out_of_order(vault) == []
 
 
 @pytest.mark.slow

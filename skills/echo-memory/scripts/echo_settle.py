@@ -104,7 +104,7 @@ def _settled(
         nonlocal found
         if text is None:
             raise missing(path)
-        found = judge(held, text, late)
+        found = judge(held, text, late, watch.settled(path))
         watch.puts_back(path, found.again)
         return found.text
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import FrozenSet, List, NamedTuple, Optional, Sequence
 
-from echo_core.pieces import Piece, put_back, stands
+from echo_core.pieces import Piece, stands
+from echo_core.putting_back import put_back
 
 MOST_TRIES = 8
 """How often a piece is put back before it becomes a conflict: two servers must not fight for ever."""
@@ -17,10 +18,10 @@ MOST_TRIES = 8
 class Held(NamedTuple):
     """A piece on watch.
 
-    write: number of its write, growing. at: when it was written, monotonic seconds. tries: how often it was put back.
-    later: numbers of our later writes that were made on a text with this piece in it. tool, op_id, sha: the call that
-    wrote it, and the SHA-256 of the note as that left it. own: that note, where a conflict may need it. row: where the
-    piece is kept, 0 for nowhere.
+    write: number of its write, growing. first: that of the write which was no putting back. at: when it was written,
+    monotonic seconds. tries: how often it was put back. later: numbers of our later writes that were made on a text
+    with this piece in it. tool, op_id, sha: the call that wrote it, and the SHA-256 of the note as that left it. own:
+    that note, where a conflict may need it. row: where the piece is kept, 0 for nowhere.
     """
 
     piece: Piece
@@ -33,6 +34,7 @@ class Held(NamedTuple):
     sha: str = ""
     own: Optional[bytes] = None
     row: int = 0
+    first: int = 0
 
 
 class Judgement(NamedTuple):
@@ -47,18 +49,21 @@ class Judgement(NamedTuple):
     lost: List[Held]
 
 
-def judge(watched: Sequence[Held], now: bytes, late: bool = False) -> Judgement:
-    """What to do about the pieces of one note that says `now`. late: too long after the writes to put anything back."""
+def judge(watched: Sequence[Held], now: bytes, late: bool = False, settled: Sequence[Held] = ()) -> Judgement:
+    """What to do about the pieces of one note that says `now`.
+
+    late: too long after the writes to put anything back. settled: pieces that need no watch any more, for the order.
+    """
     there = {held.write for held in watched if stands(held.piece, now)}
     text = now
     standing: List[Held] = []
     again: List[Held] = []
     lost: List[Held] = []
-    for held in watched:
+    for held in sorted(watched, key=lambda one: one.first):
         if stands(held.piece, text):
             standing.append(held)
         elif not held.later & there:
-            after = None if late or held.tries >= MOST_TRIES else put_back(held.piece, text)
+            after = None if late or held.tries >= MOST_TRIES else _back(held, [*settled, *watched], text)
             if after is not None:
                 again.append(held)
                 text = after
@@ -66,6 +71,13 @@ def judge(watched: Sequence[Held], now: bytes, late: bool = False) -> Judgement:
                          and other.write in there):
                 lost.append(held)
     return Judgement(text, standing, again, lost)
+
+
+def _back(held: Held, ours: Sequence[Held], text: bytes) -> Optional[bytes]:
+    """`text` with the piece in it, in the order of our writes."""
+    stacked = [other for other in ours if other is not held and held.piece.stacks_with(other.piece)]
+    return put_back(held.piece, text, [other.piece for other in stacked if other.first < held.first],
+                    [other.piece for other in stacked if other.first > held.first])
 
 
 def seen(watched: Sequence[Held], base: bytes, write: int) -> List[Held]:

@@ -61,8 +61,8 @@ def _text(held: Held) -> str:
     piece = {name: value.decode("latin-1") if isinstance(value, bytes) else value
              for name, value in held.piece._replace(marks=())._asdict().items()}
     marks = [mark.decode("latin-1") for mark in held.piece.marks]
-    return json.dumps({**piece, "marks": marks, "write": held.write, "tries": held.tries, "tool": held.tool,
-                       "op_id": held.op_id, "sha": held.sha})
+    rest = {name: getattr(held, name) for name in ("write", "first", "tries", "tool", "op_id", "sha")}
+    return json.dumps({**piece, "marks": marks, **rest})
 
 
 def _held(row: int, at: float, text: str) -> Held:
@@ -71,5 +71,5 @@ def _held(row: int, at: float, text: str) -> Held:
     marks = tuple(mark.encode("latin-1") for mark in found["marks"])
     piece = Piece(added, removed, above, below, found["offset"], found["times"], marks, found["created"],
                   found["mixed"])
-    return Held(piece, found["write"], at, found["tries"], tool=found["tool"], op_id=found["op_id"],
-                sha=found["sha"], row=row)
+    return Held(piece, found["write"], at, found["tries"], tool=found["tool"], op_id=found["op_id"], sha=found["sha"],
+                row=row, first=found["first"])

@@ -18,6 +18,8 @@ SLOW = 4.0
 LONGEST_S = 15.0
 KEPT_BYTES = 256 * 1024
 """Largest note of which a replacement keeps its own bytes; those of larger ones are in the history."""
+MOST_SETTLED = 200
+"""Pieces of a note that are remembered for the order, while others are on watch."""
 _SOON_S = (0.05, 0.3)
 
 
@@ -40,6 +42,7 @@ class Watch:
         self._changed = threading.Condition()
         self._notes: Dict[str, _Note] = {}
         self._again: Dict[str, Sequence[Held]] = {}
+        self._settled: Dict[str, List[Held]] = {}
         self._writes = 0
         self._slowest_s = 0.0
         self.wrote_at = 0.0
@@ -66,7 +69,9 @@ class Watch:
         fresh = fresh or _fresh(before, after, number, now, call)
         old = _looked(held, before or b"", after, number, now - self.settle_s)
         left = {id(one.piece) for one in old}
-        fresh = self._kept.swap(path, fresh, [*again, *(one for one in held if id(one.piece) not in left)])
+        gone = [one for one in held if id(one.piece) not in left]
+        fresh = self._kept.swap(path, fresh, [*again, *gone])
+        self._remember(path, gone)
         if any(number not in one.later for one in old):
             wait_s = min(due - now, random.uniform(*_SOON_S))  # noqa: S311
         else:
@@ -90,6 +95,20 @@ class Watch:
     def release(self, path: str, done: Sequence[Held]) -> None:
         """These pieces need no watch any more, not even by another process."""
         self._kept.swap(path, (), done)
+        self._remember(path, done)
+        with self._changed:
+            if path not in self._notes:
+                self._settled.pop(path, None)
+
+    def settled(self, path: str) -> List[Held]:
+        """What is on watch no more, while something else of the note is: its place tells the order of our writes."""
+        with self._changed:
+            return list(self._settled.get(path, ()))
+
+    def _remember(self, path: str, done: Sequence[Held]) -> None:
+        with self._changed:
+            if done:
+                self._settled[path] = [*self._settled.get(path, ()), *done][-MOST_SETTLED:]
 
     def hold(self, path: str, held: Sequence[Held], wait_s: float) -> None:
         """Put pieces on watch, before those that are, and look at the note in `wait_s` seconds or sooner."""
@@ -153,7 +172,7 @@ def _fresh(before: Optional[bytes], after: bytes, number: int, now: float, call:
         return []
     sha = hashlib.sha256(after).hexdigest()
     own = after if len(after) <= KEPT_BYTES and any(_may_conflict(piece) for piece in pieces) else None
-    return [Held(piece, number, now, tool=call[0], op_id=call[1], sha=sha, own=own) for piece in pieces]
+    return [Held(piece, number, now, first=number, tool=call[0], op_id=call[1], sha=sha, own=own) for piece in pieces]
 
 
 def _may_conflict(piece: Piece) -> bool:
