@@ -332,11 +332,11 @@ def test_a_broken_file_of_echos_own_stops_no_conversation(tmp_path: Path, name: 
 def test_an_empty_mount_point_is_not_taken_for_the_vault(tmp_path: Path) -> None:
     """A vault whose notes are known is empty after a restart: writes are kept, and arrive when it is back."""
     (tmp_path / "vault").mkdir()
-    with running_server(tmp_path) as server:
+    with running_server(tmp_path, ECHO_CLOCK=INSTANT) as server:
         assert server.call("echo_capture", title="Engine", kind="concept", body="weaves")["ok"]
     (tmp_path / "vault").rename(tmp_path / "away")
     (tmp_path / "vault").mkdir()
-    with running_server(tmp_path, ready=False) as server:
+    with running_server(tmp_path, ready=False, ECHO_CLOCK=INSTANT) as server:
         assert server.call("echo_load")["offline"] is True
         assert server.call("echo_get_note", path="nothing.md")["reason"] == "emptied"
         assert server.call("echo_capture", title="buy milk")["queued"]
@@ -347,7 +347,7 @@ def test_an_empty_mount_point_is_not_taken_for_the_vault(tmp_path: Path) -> None
     (tmp_path / "vault").rmdir()
     (tmp_path / "away").rename(tmp_path / "vault")
     assert cli(tmp_path, "load")[0] == 0
-    with running_server(tmp_path) as server:
+    with running_server(tmp_path, ECHO_CLOCK=INSTANT) as server:
         inbox = tmp_path / "vault/inbox/captures/inbox.md"
         end = time.monotonic() + 30
         while "buy milk" not in inbox.read_text() and time.monotonic() < end:

@@ -217,9 +217,9 @@ def test_the_log_counts_requests_and_tells_whether_a_key_was_sent(api: Olrapi) -
     api.faults.add("error_after", times=1)
     call(api, "PUT", body="two\n")
     assert api.log.as_json() == [
-        {"method": "GET", "path": NOTE, "has_authorization": True, "status": 200, "fault": ""},
-        {"method": "GET", "path": "/", "has_authorization": False, "status": 200, "fault": ""},
-        {"method": "PUT", "path": NOTE, "has_authorization": True, "status": 503, "fault": "error_after"},
+        {"method": "GET", "path": NOTE, "has_authorization": True, "status": 200, "fault": "", "dropped": 0},
+        {"method": "GET", "path": "/", "has_authorization": False, "status": 200, "fault": "", "dropped": 0},
+        {"method": "PUT", "path": NOTE, "has_authorization": True, "status": 503, "fault": "error_after", "dropped": 1},
     ]
     assert (api.log.count(), api.log.count("GET"), api.log.count("PUT", "a.md")) == (3, 2, 1)
     api.log.clear()
@@ -238,16 +238,19 @@ def test_a_double_in_its_own_process_is_controlled_over_a_second_port(tmp_path: 
     """It prints its ports, takes faults, tells its log, and ends on SIGTERM."""
     command = [sys.executable, "-m", "fakes.olrapi", "--root", str(tmp_path), "--version", "4.1.7", "--key", "other"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent) as process:
-        assert process.stdout is not None
-        ports = json.loads(process.stdout.readline())
-        ask_control(ports["control"], "POST", "/faults", {"kind": "redirect", "times": 1})
-        connection = http.client.HTTPConnection("127.0.0.1", ports["port"], timeout=10)
-        connection.request("GET", "/vault/")
-        assert connection.getresponse().status == 307
-        connection.close()
-        assert ask_control(ports["control"], "GET", "/fired?kind=redirect") == 1
-        assert ask_control(ports["control"], "GET", "/requests") == [
-            {"method": "GET", "path": "/vault/", "has_authorization": False, "status": 307, "fault": "redirect"}
-        ]
-        process.terminate()
+        try:
+            assert process.stdout is not None
+            ports = json.loads(process.stdout.readline())
+            ask_control(ports["control"], "POST", "/faults", {"kind": "redirect", "times": 1})
+            connection = http.client.HTTPConnection("127.0.0.1", ports["port"], timeout=10)
+            connection.request("GET", "/vault/")
+            assert connection.getresponse().status == 307
+            connection.close()
+            assert ask_control(ports["control"], "GET", "/fired?kind=redirect") == 1
+            assert ask_control(ports["control"], "GET", "/requests") == [
+                {"method": "GET", "path": "/vault/", "has_authorization": False, "status": 307, "fault": "redirect",
+                 "dropped": 0},
+            ]
+        finally:
+            process.terminate()
         assert process.wait(timeout=10) == 0

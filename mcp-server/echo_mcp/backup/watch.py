@@ -20,6 +20,8 @@ class Stopped(Exception):
 class Overrun(EchoError):
     """The work has taken longer than it may."""
 
+    way_out = "Look for a slow disk, network or vault."
+
 
 class Watch:
     """Handed through everything that takes long.
@@ -49,8 +51,7 @@ class Watch:
         if self._stop.is_set():
             raise Stopped
         if self._limit_s and time.monotonic() - self._began > self._limit_s:
-            raise Overrun("The work took too long and was ended", reason="overrun",
-                          hint="Look for a slow disk, network or vault.")
+            raise Overrun("The work took too long and was ended", reason="overrun")
 
     def _rest(self) -> None:
         busy = time.thread_time() - self._rested

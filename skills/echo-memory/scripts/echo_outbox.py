@@ -22,6 +22,7 @@ from echo_core.state_db import StateDatabase
 from echo_outbox_rows import (
     FILE,
     PARKED,
+    REPLAYING,
     RUNNING,
     WAITING,
     First,
@@ -38,7 +39,8 @@ _Answer = TypeVar("_Answer")
 
 
 class Depth(NamedTuple):
-    """waiting, parked: writes. oldest_s: age in seconds of the oldest waiting one."""
+    """waiting, parked: writes; one that is being replayed still waits. oldest_s: age in seconds of the oldest
+    waiting one."""
 
     waiting: int
     parked: int
@@ -154,12 +156,14 @@ class Outbox:
     def claim(self, op_id: str) -> bool:
         """Take a waiting write for this process; False when it does not wait any more."""
         return self._change(
-            "UPDATE intent SET state = 'running', owner = ? WHERE op_id = ? AND state IN ('waiting', 'late')",
+            "UPDATE intent SET state = CASE state WHEN 'waiting' THEN 'replaying' ELSE 'running' END, owner = ? "
+            "WHERE op_id = ? AND state IN ('waiting', 'late')",
             (self._owner(), op_id), durable=False) > 0
 
     def adopt(self) -> int:
         """Let writes wait whose process or thread died; returns how many there were."""
-        rows = self._ask("SELECT op_id, owner FROM intent WHERE vault = ? AND state = 'running'", (self._vault,))
+        rows = self._ask("SELECT op_id, owner FROM intent WHERE vault = ? AND state IN ('running', 'replaying')",
+                         (self._vault,))
         mine = self._owner() if rows else ""
         dead = {owner for _, owner in rows if owner != mine and self._is_dead(owner)}
         with self._guard:
@@ -201,18 +205,17 @@ class Outbox:
 
     def waits(self) -> bool:
         """Whether a write waits, so that others have to wait behind it."""
-        return self.owes() and self.depth().waiting > 0
+        return self.owes() and bool(self.page(0))
 
     def depth(self) -> Depth:
         """How much waits and is parked; counted by the database, whatever their number."""
-        waiting, parked = (
-            self._ask("SELECT count(*) FROM open_intent WHERE vault = ? AND state = ?", (self._vault, state))
-            for state in (WAITING, PARKED)
-        )
-        oldest = self._ask("SELECT instant FROM intent WHERE vault = ? AND state = 'waiting' ORDER BY id LIMIT 1",
-                           (self._vault,))
+        states = dict(self._ask("SELECT state, count(*) FROM open_intent WHERE vault = ? GROUP BY state",
+                                (self._vault,)))
+        oldest = self._ask("SELECT instant FROM intent WHERE vault = ? AND state IN ('waiting', 'replaying') "
+                           "ORDER BY id LIMIT 1", (self._vault,))
         age = time.time() - datetime.fromisoformat(oldest[0][0]).timestamp() if oldest else 0.0
-        return Depth(waiting[0][0] if waiting else 0, parked[0][0] if parked else 0, max(0.0, age))
+        waiting = states.get(WAITING, 0) + states.get(REPLAYING, 0)
+        return Depth(waiting, states.get(PARKED, 0), max(0.0, age))
 
     def counts(self) -> Dict[str, int]:
         """`{"depth", "parked", "conflicts", "damaged"}`: writes that wait, writes that need a decision, files that
@@ -236,7 +239,8 @@ class Outbox:
 
     def drop(self, op_id: str) -> None:
         """Forget a write for good that no process carries out. Raises NotFound."""
-        self._decide("DELETE FROM intent WHERE op_id = ? AND vault = ? AND state NOT IN ('running', 'done')", op_id)
+        self._decide("DELETE FROM intent WHERE op_id = ? AND vault = ? "
+                     "AND state NOT IN ('running', 'replaying', 'done')", op_id)
 
     def close(self) -> None:
         """Close the file and let go of what says that this process lives."""

@@ -13,9 +13,10 @@ FILE = "queue.sqlite3"
 FORMAT = 1
 """`user_version` of the file; 0 is the release that only kept writes while the vault was away."""
 
-RUNNING, WAITING, LATE, PARKED = "running", "waiting", "late", "parked"
-"""What a row's write is: under way in `owner`; to be replayed before anything else is written; in the vault, only its
-entry in the entity index is owed, since somebody held the lock; in need of a decision. A fifth state is "done"."""
+RUNNING, WAITING, REPLAYING, LATE, PARKED = "running", "waiting", "replaying", "late", "parked"
+"""What a row's write is: under way in `owner`; to be replayed before anything else is written; being replayed by
+`owner`; in the vault, only its entry in the entity index is owed, since somebody held the lock; in need of a decision.
+A sixth state is "done"."""
 
 _TABLES = """
 CREATE TABLE intent (
