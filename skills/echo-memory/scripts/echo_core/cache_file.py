@@ -55,17 +55,22 @@ class CacheFile:
         try:
             database.execute("PRAGMA secure_delete = ON")
             database.execute("PRAGMA synchronous = OFF")  # whoever reads checks each row
-            known = database.execute("SELECT name FROM sqlite_master WHERE name = 'format'").fetchone()
-            stored = database.execute("SELECT value FROM format").fetchone() if known else None
-            if stored != (self._form,):
+            if not self._is_ready(database):
                 self._create(database)
         except BaseException:
             database.close()
             raise
         return database
 
+    def _is_ready(self, database: sqlite3.Connection) -> bool:
+        known = database.execute("SELECT name FROM sqlite_master WHERE name = 'format'").fetchone()
+        return bool(known) and database.execute("SELECT value FROM format").fetchone() == (self._form,)
+
     def _create(self, database: sqlite3.Connection) -> None:
         with database:
+            database.execute("BEGIN IMMEDIATE")
+            if self._is_ready(database):  # another process was quicker, and may have stored something already
+                return
             for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 database.execute(f'DROP TABLE "{name}"')
             database.execute("CREATE TABLE format (value TEXT)")
