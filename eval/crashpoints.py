@@ -16,10 +16,10 @@ import echo_offline
 from echo_config import build_context
 from echo_context import OpContext
 from echo_core.clock import Clock
-from echo_core.state_db import StateDatabase
+from echo_core.state.database import StateDatabase
 from echo_offline import with_outbox
-from echo_outbox import Outbox
-from echo_outbox_vault import OutboxVault
+from echo_queue import Outbox
+from echo_queue_vault import OutboxVault
 from echo_replay import flush
 from echo_tools import BY_NAME
 from fakes.forked import dying_at

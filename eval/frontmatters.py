@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from echo_core.frontmatter import split
-from echo_core.yaml_scalars import resolve
+from echo_core.frontmatter.yaml_scalars import resolve
 from hypothesis import strategies as st
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from echo_core.autolink import Linkable, Linker, autolink
+from echo_core.names.autolink import Linkable, Linker, autolink
 from hypothesis import given
 from hypothesis import strategies as st
 

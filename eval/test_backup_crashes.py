@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from backupdesk import WATCH, make_desk, tree, zips
-from echo_core.state_db import StateDatabase
+from echo_core.state.database import StateDatabase
 from echo_mcp.backup.restoring import restore_folder
 from fakes.forked import dying_at
 from serverproc import environment

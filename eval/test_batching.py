@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from echo_core.batching import Batches
+from echo_core.state.batching import Batches
 
 
 def waiting_behind(batches: Batches[str], items: list[str], serve: Callable[[list[str]], None]) -> dict[str, str]:

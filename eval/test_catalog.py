@@ -7,10 +7,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from echo_core import catalog_tables, note_reading
-from echo_core.catalog import Catalog, Changes
+from echo_core.catalog import reading as note_reading
+from echo_core.catalog import tables as catalog_tables
+from echo_core.catalog.catalog import Catalog, Changes
+from echo_core.catalog.note import facts
 from echo_core.errors import VaultAuth, VaultUnreachable
-from echo_core.note import facts
 from fakes.memory_vault import MemoryVault
 
 NOTES = {

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from echo_core.errors import InvalidArgument, MalformedNote
 from echo_core.frontmatter import add_items, parse, set_key
-from echo_core.yaml_scalars import resolve
+from echo_core.frontmatter.yaml_scalars import resolve
 from frontmatters import NOTE, TEXTS, Written, agrees, block_of, notes, oracle
 from hypothesis import example, given
 from hypothesis import strategies as st

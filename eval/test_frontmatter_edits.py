@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from echo_core.catalog.notebytes import decode, encode
 from echo_core.errors import InvalidArgument, MalformedNote
 from echo_core.frontmatter import add_items, compose, parse, set_key
-from echo_core.notebytes import decode, encode
 from frontmatters import NOTE
 
 

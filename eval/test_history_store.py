@@ -269,7 +269,7 @@ def test_a_history_that_cannot_be_written_says_no_undo(history, state, monkeypat
         real = sqlite3.connect
         monkeypatch.setattr(sqlite3, "connect", lambda file, **more: real(f"file:{file}?mode=ro", uri=True, **more))
     if obstacle == "locked":
-        monkeypatch.setattr("echo_core.state_db.BUSY_S", 0)
+        monkeypatch.setattr("echo_core.state.database.BUSY_S", 0)
         blocker = sqlite3.connect(state / "history/history.sqlite3", isolation_level=None)
         blocker.execute("BEGIN IMMEDIATE")
     with pytest.raises(NoUndo) as failure:

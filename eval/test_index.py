@@ -6,14 +6,14 @@ import json
 import threading
 
 import pytest
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
+from echo_core.catalog.note import facts
 from echo_core.clock import Clock
 from echo_core.errors import IndexCorrupt, VaultUnreachable
 from echo_core.index import EntityIndex, Entry, build_index
-from echo_core.index_store import IndexStore
+from echo_core.index.store import IndexStore
 from echo_core.kinds import INDEX
 from echo_core.locks import AdvisoryLock, LockHeld
-from echo_core.note import facts
 from fakes.memory_vault import MemoryVault
 
 CLOCK = Clock("Europe/Vienna", "2026-11-30T14:05:09+01:00")

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from echo_context import OpContext
 from echo_core.bm25 import Bm25Index
-from echo_core.note import facts
-from echo_core.passage_store import PassageStore
-from echo_core.search import SearchIndex
-from echo_core.search_faults import IndexLost
+from echo_core.catalog.note import facts
+from echo_core.recall.faults import IndexLost
+from echo_core.recall.search import SearchIndex
+from echo_core.recall.store import PassageStore
 from echo_mcp.recall.engines import ENGINES, PLAIN, TANTIVY, opener
 from echo_mcp.recall.tantivy_engine import TantivyEngine
 from opsfixture import call, make_ctx, put

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import pytest
-from echo_core.links import (
+from echo_core.markdown import prose_spans
+from echo_core.markdown.links import (
     escape_alias,
     link_targets,
     links,
@@ -12,7 +13,6 @@ from echo_core.links import (
     unescape_alias,
     wikilink,
 )
-from echo_core.markdown import prose_spans
 from hypothesis import given
 from hypothesis import strategies as st
 

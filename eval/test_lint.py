@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import pytest
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
 from echo_core.clock import Clock
-from echo_core.conflicts import conflict_copy
 from echo_core.index import EntityIndex, Entry
-from echo_core.index_store import IndexStore
+from echo_core.index.store import IndexStore
 from echo_core.kinds import INDEX
 from echo_core.lint import CHECKS, lint
+from echo_core.lint.sync_copies import conflict_copy
 from echo_core.locks import AdvisoryLock
 from echo_core.routing import Retired, Route, RouteMap
 from fakes.memory_vault import MemoryVault

@@ -13,7 +13,7 @@ from echo_core.markdown import (
     insert_before_related,
     insert_heading,
 )
-from echo_core.mdscan import scan, scan_fragment
+from echo_core.markdown.scan import scan, scan_fragment
 from hypothesis import assume, given
 from hypothesis import strategies as st
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 import threading
 
 import pytest
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.errors import Ambiguous, NotFound
 from echo_core.index import EntityIndex, Entry
-from echo_core.index_store import IndexStore
+from echo_core.index.store import IndexStore
 from echo_core.kinds import INDEX
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Match, Names, Several

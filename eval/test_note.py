@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import pytest
 from echo_core import markdown
+from echo_core.catalog.note import facts, new_note
 from echo_core.frontmatter import parse
-from echo_core.note import facts, new_note
 from hypothesis import given
 from hypothesis import strategies as st
 

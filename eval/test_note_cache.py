@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from echo_core import note_cache
 from echo_core.errors import NotFound
-from echo_core.note_cache import NoteCache
+from echo_core.state import note_cache
+from echo_core.state.note_cache import NoteCache
 from echo_core.vault.cached import CachedVault
 from fakes.memory_vault import MemoryVault
 

@@ -6,10 +6,10 @@ import json
 from itertools import pairwise
 
 import pytest
-from echo_core.excerpts import Wanted, excerpt, wanted_words
-from echo_core.packing import LONGEST, SHORTEST, Candidate, json_size, pack
-from echo_core.passages import FEWEST_WORDS, MOST_WORDS, Passage, count_words, passages
-from echo_core.tokens import query_words
+from echo_core.recall.excerpts import Wanted, excerpt, wanted_words
+from echo_core.recall.packing import LONGEST, SHORTEST, Candidate, json_size, pack
+from echo_core.recall.passages import FEWEST_WORDS, MOST_WORDS, Passage, count_words, passages
+from echo_core.recall.tokens import query_words
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,7 @@
 """What a write changed is found again in whatever the note has become, and goes back where it belongs (spec 6.1)."""
 import pytest
-from echo_core.pieces import pieces_of, stands
-from echo_core.putting_back import put_back
+from echo_core.settle.pieces import pieces_of, stands
+from echo_core.settle.putting_back import put_back
 
 LOG = b"# Log\n\n## First\n\n- one\n\n## Second\n\n- two\n"
 

@@ -11,9 +11,9 @@ import pytest
 from echo_bootstrap import bootstrap_op
 from echo_context import OpContext
 from echo_offline import with_outbox
-from echo_outbox import Outbox
-from echo_outbox_rows import Running, call_of
-from echo_outbox_vault import OutboxVault
+from echo_queue import Outbox
+from echo_queue_rows import Running, call_of
+from echo_queue_vault import OutboxVault
 from echo_replay import flush
 from echo_tools import new_op_id
 from opsfixture import INSTANT, ZONE, get, make_ctx, put, snapshot

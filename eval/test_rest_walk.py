@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
 from echo_core.errors import VaultUnreachable
 from echo_core.vault import rest_scan
 from echo_core.vault.base import Stat

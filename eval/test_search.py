@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
-from echo_core.fitting import LEAST_FIT
-from echo_core.note import facts
-from echo_core.search import SearchIndex
+from echo_core.catalog.note import facts
+from echo_core.recall.fitting import LEAST_FIT
+from echo_core.recall.search import SearchIndex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,10 +5,10 @@ from itertools import pairwise
 import pytest
 from echo_core.clock import Clock
 from echo_core.history import HistoryStore
-from echo_core.pieces import pieces_of
-from echo_core.settling import MOST_TRIES, Held, judge, seen
-from echo_core.unsettled import Unsettled
-from echo_core.watch import Watch
+from echo_core.settle.pieces import pieces_of
+from echo_core.settle.settling import MOST_TRIES, Held, judge, seen
+from echo_core.settle.unsettled import Unsettled
+from echo_core.settle.watch import Watch
 
 NOTE = b"# N\n\n## A\n\nold\n\n## B\n\n- one\n"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from echo_core.similarity import body_similarity, differs_in_detail, title_similarity
+from echo_core.catalog.similarity import body_similarity, differs_in_detail, title_similarity
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from echo_core import notebytes
+from echo_core.catalog import notebytes
 from echo_core.errors import InvalidArgument
 from echo_core.text import fold, name_keys, one_line, plural, shorten, slug, suspicious_unicode
 from hypothesis import given

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from echo_core.stemming import stem
-from echo_core.tokens import PREFIX, find_words, index_tokens, query_words, words
+from echo_core.recall.stemming import stem
+from echo_core.recall.tokens import PREFIX, find_words, index_tokens, query_words, words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,8 +48,8 @@ def found(query: str, text: str) -> bool:
         ("read-file", "READ_FILE"),
         ("e-mail", "send an email"),
         ("covid19", "COVID-19 rules"),
-        ("echo_core/search.py", "in echo_core/search.py it says"),
-        ("search.py", "in echo_core/search.py it says"),
+        ("echo_core/recall/search.py", "in echo_core/recall/search.py it says"),
+        ("search.py", "in echo_core/recall/search.py it says"),
         ("20261130", "on 2026-11-30"),
         ("C++", "rewritten in C++."),
         ("don't", "I dont know"),

@@ -21,7 +21,7 @@ from serverproc import Server, running_server
 CLOCK = "2026-11-30T14:05:09+01:00"
 INDEX = "_agent/index/entities.json"
 LOG = "areas/business/log.md"
-UNSETTLED = "from echo_core.watch import Watch\nWatch.wrote = lambda *words: None"
+UNSETTLED = "from echo_core.settle.watch import Watch\nWatch.wrote = lambda *words: None"
 
 
 def until(wanted: Callable[[], Any], patience_s: float = 60.0) -> None:

@@ -8,7 +8,7 @@ import pytest
 from echo_core.clock import Clock
 from echo_core.errors import Conflict, InvalidPath, MalformedNote, NotFound
 from echo_core.history import HistoryStore
-from echo_core.note_cache import NoteCache
+from echo_core.state.note_cache import NoteCache
 from echo_core.vault.base import Stat, edit, version_of
 from echo_core.vault.cached import CachedVault
 from echo_core.vault.folder import LOCK_FILE, FolderVault

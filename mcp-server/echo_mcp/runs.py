@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from echo_core.clock import Clock
 from echo_core.errors import StorageFailed
-from echo_core.state_db import StateDatabase
+from echo_core.state.database import StateDatabase
 
 FILE = "jobs.sqlite3"
 KEEP_RUNS = 200

@@ -8,7 +8,7 @@ import time
 import echo_settle
 from echo_context import OpContext
 from echo_core.errors import EchoError
-from echo_core.watch import Watch
+from echo_core.settle.watch import Watch
 
 from echo_mcp import logs
 

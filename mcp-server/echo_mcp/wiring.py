@@ -15,11 +15,11 @@ from echo_config import build_context, cache_files
 from echo_context import OpContext
 from echo_core.errors import EchoError, IndexCorrupt, VaultUnreachable
 from echo_core.lint import lint
-from echo_core.search import SearchIndex
+from echo_core.recall.search import SearchIndex
 from echo_offline import with_outbox
-from echo_outbox import Outbox
-from echo_outbox_vault import OutboxVault
 from echo_place import Place
+from echo_queue import Outbox
+from echo_queue_vault import OutboxVault
 from echo_replay import queue_op
 
 from echo_mcp import __version__, follow, http, jobs, logs

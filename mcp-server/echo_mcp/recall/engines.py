@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Callable
 
 from echo_core.bm25 import Bm25Index, Engine
-from echo_core.passage_store import PassageStore
-from echo_core.search import SearchIndex
-from echo_core.search_faults import IndexBusy, IndexLost
-from echo_core.search_feed import MOST_LOSSES
+from echo_core.recall.faults import IndexBusy, IndexLost
+from echo_core.recall.feed import MOST_LOSSES
+from echo_core.recall.search import SearchIndex
+from echo_core.recall.store import PassageStore
 
 TANTIVY, PLAIN = "tantivy", "rank-bm25"
 ENGINES = (TANTIVY, PLAIN)

@@ -1,7 +1,7 @@
 """Candidates by tantivy: 100,000 notes in a millisecond, kept on disk, open in a few more (spec 5.1).
 
-It gets our own tokens and ranks with its own constants of BM25, so its order is only about right; `echo_core.ranking`
-scores what it finds.
+It gets our own tokens and ranks with its own constants of BM25, so its order is only about right;
+`echo_core.recall.ranking` scores what it finds.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import tantivy
 from echo_core.bm25 import FIELD_WEIGHTS, Asked, Scored
-from echo_core.search_faults import IndexLost
+from echo_core.recall.faults import IndexLost
 
 HEAP = 24_000_000
 """Bytes of new documents that are gathered before tantivy writes them out by itself; it takes no less than 15 MB."""

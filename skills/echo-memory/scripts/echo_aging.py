@@ -6,8 +6,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_context import OpContext
 from echo_core import frontmatter
+from echo_core.catalog.notebytes import decode
 from echo_core.kinds import INBOX
-from echo_core.notebytes import decode
 from echo_edits import notes_in
 from echo_inbox import Item, age_days, aging, read_items
 from echo_session_logs import instant_of

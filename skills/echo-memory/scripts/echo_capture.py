@@ -6,15 +6,15 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, T
 
 from echo_context import OpContext
 from echo_core import frontmatter, markdown
+from echo_core.catalog.note import NoteFacts, facts, new_note
+from echo_core.catalog.notebytes import decode
+from echo_core.catalog.sketch import body_of, sketch
 from echo_core.errors import InvalidArgument, NotFound
 from echo_core.guards import refuse_active_content, refuse_secrets
 from echo_core.kinds import KINDS, PROJECT_STATUSES, SYSTEM_NOTES, is_entity, is_system, kind_of, place
-from echo_core.links import plain_text, wikilink
+from echo_core.markdown.links import plain_text, wikilink
 from echo_core.names import SYSTEM_KEYS
-from echo_core.note import NoteFacts, facts, new_note
-from echo_core.notebytes import decode
 from echo_core.paths import unportable
-from echo_core.sketch import body_of, sketch
 from echo_core.text import fold, name_keys, one_line, slug, suspicious_unicode
 
 NEAR_TITLE = 0.85
@@ -129,7 +129,7 @@ def _resembling(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
 
 
 def _similar_title(title: str, other: str) -> bool:
-    from echo_core.similarity import differs_in_detail, title_similarity  # most command lines compare nothing
+    from echo_core.catalog.similarity import differs_in_detail, title_similarity  # most command lines compare nothing
 
     return not differs_in_detail(title, other) and title_similarity(title, other) >= NEAR_TITLE
 
@@ -141,7 +141,7 @@ def _another_day(wanted: Capture, found: NoteFacts) -> bool:
 
 def _same_bodies(wanted: Capture, ctx: OpContext) -> List[Tuple[NoteFacts, str]]:
     """Notes whose body is nearly the new one; their sketches say which are worth reading."""
-    from echo_core.similarity import body_similarity  # loaded late, as above
+    from echo_core.catalog.similarity import body_similarity  # loaded late, as above
 
     found = []
     for known in ctx.catalog.with_body_like(sketch(wanted.body)):

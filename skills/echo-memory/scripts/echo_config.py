@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Mapping, Optional, Tuple
 
 from echo_context import Known, OpContext, say_on_stderr
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.errors import Misconfigured
 from echo_core.history import HistoryStore
-from echo_core.index_store import IndexStore
-from echo_core.known_index import KnownIndex
+from echo_core.index.known import KnownIndex
+from echo_core.index.store import IndexStore
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
-from echo_core.note_cache import NoteCache
-from echo_core.route_store import RouteStore
-from echo_core.search_feed import SearchFeed
+from echo_core.recall.feed import SearchFeed
+from echo_core.routing.store import RouteStore
+from echo_core.state.note_cache import NoteCache
 from echo_core.vault.base import Vault
 from echo_core.vault.cached import CachedVault
 from echo_core.vault.folder import FolderVault
@@ -33,8 +33,8 @@ from echo_core.vault.reach import ReachedVault
 from echo_place import DEFAULT_TIMEOUT_S, Place, place_of
 
 if TYPE_CHECKING:
-    from echo_core.search import SearchIndex
-    from echo_core.watch import Watch
+    from echo_core.recall.search import SearchIndex
+    from echo_core.settle.watch import Watch
 
 DEFAULT_OWNER = "Operator"
 DEFAULT_LOCK_TTL_S = 30
@@ -169,9 +169,9 @@ def _watched(vault: Vault, history: HistoryStore, door: str) -> Tuple[Vault, Opt
     """The vault with its writes on watch, where a door wants that."""
     if not door:
         return vault, None
-    from echo_core.unsettled import Unsettled  # a vault in a folder needs none of these
+    from echo_core.settle.unsettled import Unsettled  # a vault in a folder needs none of these
+    from echo_core.settle.watch import Watch
     from echo_core.vault.settled import SettledVault
-    from echo_core.watch import Watch
 
     watch = Watch(Unsettled(history.database, door))
     return SettledVault(vault, watch), watch
@@ -185,7 +185,7 @@ def _is_indexed(path: str, index: IndexStore) -> bool:
 
 def _search_index(clock: Clock) -> SearchIndex:
     """An empty search index; its modules are loaded only now, since most calls search nothing."""
-    from echo_core.search import SearchIndex
+    from echo_core.recall.search import SearchIndex
 
     return SearchIndex(today=clock.day)
 

@@ -10,28 +10,28 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from echo_core.batching import Batches
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
 from echo_core.clock import Clock
 from echo_core.errors import EchoError
 from echo_core.history import HistoryStore
-from echo_core.index_store import IndexStore
-from echo_core.linker_cache import LinkerCache
+from echo_core.index.store import IndexStore
 from echo_core.locks import AdvisoryLock
 from echo_core.names import Names
-from echo_core.note_cache import NoteCache
+from echo_core.names.linker import LinkerCache
+from echo_core.recall.feed import SearchFeed
 from echo_core.routing import RouteMap
-from echo_core.search_feed import SearchFeed
+from echo_core.state.batching import Batches
+from echo_core.state.note_cache import NoteCache
 from echo_core.text import plural, shorten, timespan
 from echo_core.vault.base import Vault
 from echo_core.vault.known import KnownVault, age_s
 from echo_core.vault.reach import Reach
-from echo_outbox import Outbox
-from echo_outbox_rows import Running
+from echo_queue import Outbox
+from echo_queue_rows import Running
 from echo_resume import Resumed
 
 if TYPE_CHECKING:
-    from echo_core.watch import Watch
+    from echo_core.settle.watch import Watch
 
 
 def say_on_stderr(message: str) -> None:

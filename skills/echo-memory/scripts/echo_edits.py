@@ -12,13 +12,13 @@ import json
 from typing import Any, Callable, Iterator, List, Optional, Set
 
 from echo_context import Envelope, OpContext, ok, preview
+from echo_core.catalog.note import facts, new_note
+from echo_core.catalog.notebytes import decode, displayable, encode
 from echo_core.errors import Conflict, InvalidPath, InvalidTarget, MalformedNote, NotFound
 from echo_core.index import EntityIndex, Entry
 from echo_core.kinds import DAY_NOTES, is_entity, kind_of
 from echo_core.locks import LockHeld
 from echo_core.markdown import append_text, find_heading, has_line, headings, insert_heading
-from echo_core.note import facts, new_note
-from echo_core.notebytes import decode, displayable, encode
 from echo_core.paths import parent, unportable
 from echo_core.vault.base import Edited, edit, version_of
 

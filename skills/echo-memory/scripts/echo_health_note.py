@@ -6,9 +6,9 @@ from typing import AbstractSet, Dict, List, Optional, Sequence
 
 from echo_context import OpContext
 from echo_core import frontmatter, markdown
+from echo_core.catalog.note import new_note
 from echo_core.errors import InvalidTarget
 from echo_core.lint import FAST_CHECKS
-from echo_core.note import new_note
 from echo_edits import edit_note, read_text
 
 FOLDER = "_agent/health"

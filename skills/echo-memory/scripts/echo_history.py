@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 from echo_context import Envelope, OpContext, bounded, ok, preview
+from echo_core.catalog.notebytes import decode
 from echo_core.errors import NotFound
 from echo_core.kinds import TRASH, is_entity
-from echo_core.notebytes import decode
 from echo_core.paths import check_path
 from echo_core.vault.base import version_of
 from echo_edits import diff_of, edit_bytes, index_notes, move_file, read_bytes

@@ -8,11 +8,11 @@ from datetime import date
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_context import OpContext, bounded
+from echo_core.catalog.notebytes import displayable, encode
 from echo_core.errors import Ambiguous, NotFound
 from echo_core.kinds import INBOX
-from echo_core.mdlines import CODE, FENCE, FRONT, INDENTED, RAW
-from echo_core.mdscan import scan
-from echo_core.notebytes import displayable, encode
+from echo_core.markdown.lines import CODE, FENCE, FRONT, INDENTED, RAW
+from echo_core.markdown.scan import scan
 from echo_core.text import one_line, plural
 from echo_edits import read_text
 

@@ -8,9 +8,9 @@ from typing import Any, Callable, Dict, List, NamedTuple
 from echo_aging import aging_things
 from echo_context import Envelope, OpContext, ok
 from echo_core import frontmatter, markdown
+from echo_core.catalog.notebytes import decode, displayable
 from echo_core.errors import EchoError, NotFound, VaultUnreachable
 from echo_core.kinds import DAY_NOTES, INBOX, MARKER, PREFERENCES, SCOPE
-from echo_core.notebytes import decode, displayable
 from echo_core.text import one_line, shorten
 from echo_inbox import Item, age_days, read_items
 from echo_scope import Scope, read_scope, sessions_since

@@ -9,11 +9,11 @@ import echo_inbox
 from echo_aging import Aging, aging_things
 from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import kinds
+from echo_core.catalog.notebytes import displayable
 from echo_core.errors import InvalidArgument
 from echo_core.index import EntityIndex, build_index
 from echo_core.lint import CHECKS, lint
 from echo_core.locks import LockHeld
-from echo_core.notebytes import displayable
 from echo_health_note import health_path, write_findings
 from echo_locking import lock_held
 

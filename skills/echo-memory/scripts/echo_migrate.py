@@ -18,9 +18,9 @@ from typing import Any, Dict, List, Optional
 from echo_bootstrap import create_one, has_file, refuse_newer, schema_version, set_schema_version
 from echo_context import Envelope, OpContext, ok
 from echo_core import frontmatter
+from echo_core.catalog.note import NoteFacts
 from echo_core.errors import EchoError
 from echo_core.kinds import INDEX, MARKER, PROJECT_STATUSES, ROUTES, domain_of, is_entity, kind_of, place, status_of
-from echo_core.note import NoteFacts
 from echo_core.paths import stem
 from echo_edits import edit_note, must_exist, read_text
 from echo_maintenance import reindex_op

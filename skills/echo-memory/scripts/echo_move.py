@@ -7,10 +7,10 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from echo_context import Envelope, OpContext, bounded, ok, preview
 from echo_core import frontmatter
+from echo_core.catalog.notebytes import decode
 from echo_core.errors import Conflict, InvalidArgument, InvalidPath, NotFound
 from echo_core.kinds import is_entity, is_system, status_of
-from echo_core.links import Link, links, rewrite
-from echo_core.notebytes import decode
+from echo_core.markdown.links import Link, links, rewrite
 from echo_core.paths import is_note, without_extension
 from echo_edits import diff_of, edit_note, index_notes, move_file, must_exist, refuse_unportable
 from echo_notes import writable_note

@@ -6,11 +6,11 @@ from typing import Any, List, Optional, Tuple
 
 from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import frontmatter, markdown
+from echo_core.catalog.note import facts
+from echo_core.catalog.notebytes import decode
 from echo_core.errors import InvalidArgument, InvalidTarget
 from echo_core.guards import refuse_secrets
 from echo_core.kinds import is_entity
-from echo_core.note import facts
-from echo_core.notebytes import decode
 from echo_core.vault.base import require_version, version_of
 from echo_edits import about, diff_of, edit_note, index_notes, must_exist, tried
 from echo_notes import route_warnings, writable_note

@@ -7,10 +7,10 @@ from typing import Any, Dict, List
 
 from echo_context import Envelope, OpContext, ok
 from echo_core import frontmatter, markdown
+from echo_core.catalog.note import facts
+from echo_core.catalog.notebytes import decode, displayable
 from echo_core.errors import InvalidArgument, InvalidPath, NotFound
 from echo_core.names import Match
-from echo_core.note import facts
-from echo_core.notebytes import decode, displayable
 from echo_core.paths import check_path, check_reference, is_note
 from echo_core.text import shorten, suspicious_unicode
 from echo_core.vault.base import version_of

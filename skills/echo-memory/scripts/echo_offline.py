@@ -15,9 +15,9 @@ from echo_config import CliSettings, context_of
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import EchoError, InternalError, NotKept, VaultError, VaultUnreachable
 from echo_core.guards import refuse_secrets
-from echo_outbox import Outbox
-from echo_outbox_rows import Running, call_of
-from echo_outbox_vault import OutboxVault
+from echo_queue import Outbox
+from echo_queue_rows import Running, call_of
+from echo_queue_vault import OutboxVault
 from echo_replay import INLINE_S, flush, reason_of
 from echo_tools import Tool
 

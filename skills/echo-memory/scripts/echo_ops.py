@@ -6,12 +6,12 @@ from typing import AbstractSet, Any, Dict, FrozenSet, List, Optional, Sequence, 
 from echo_capture import Capture, checked, free_path, look_for_duplicates, merged_text, new_text, says_it_all
 from echo_context import Envelope, OpContext, decide, ok
 from echo_core import frontmatter, markdown
+from echo_core.catalog.note import facts, new_note
 from echo_core.clock import parse_period
 from echo_core.errors import Conflict, InvalidArgument, TooLarge
 from echo_core.kinds import INBOX, is_entity, kind_of
-from echo_core.links import related_line, wikilink
+from echo_core.markdown.links import related_line, wikilink
 from echo_core.names import Match
-from echo_core.note import facts, new_note
 from echo_core.text import one_line, slug
 from echo_core.vault.base import MAX_RACES, version_of
 from echo_edits import edit_note, index_notes, line_under, log_in_day_note, must_exist, read_bytes, read_text, tried

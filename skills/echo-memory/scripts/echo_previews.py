@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any, List, Optional, Tuple, cast
 
 from echo_context import Envelope, OpContext, bounded, decide
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
+from echo_core.catalog.notebytes import decode
 from echo_core.errors import InvalidArgument
-from echo_core.notebytes import decode
 from echo_core.vault.preview import Change, PreviewVault
 from echo_edits import diff_of
 

@@ -9,10 +9,10 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from echo_context import Envelope, OpContext, bounded, ok, preview
 from echo_core import frontmatter, markdown
+from echo_core.catalog.notebytes import decode, displayable
 from echo_core.errors import Conflict, InvalidArgument, InvalidPath, NotFound, VaultError
 from echo_core.guards import refuse_active_content, refuse_secrets
 from echo_core.kinds import is_entity
-from echo_core.notebytes import decode, displayable
 from echo_core.paths import check_folder, is_note
 from echo_core.text import one_line, plural
 from echo_core.vault.base import version_of

@@ -6,15 +6,15 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Dict, List, Sequence, Tuple
 
 from echo_context import Envelope, OpContext, ok
+from echo_core.catalog.note import NoteFacts
+from echo_core.catalog.notebytes import displayable
 from echo_core.errors import InvalidArgument, VaultUnreachable
 from echo_core.kinds import KINDS, OWN_TYPES, is_searchable, kind_of
-from echo_core.note import NoteFacts
-from echo_core.notebytes import displayable
 from echo_core.text import plural, suspicious_unicode
 
 if TYPE_CHECKING:  # loaded by the first call that searches: most command lines search nothing
-    from echo_core.packing import Candidate
-    from echo_core.search import Hit, SearchIndex
+    from echo_core.recall.packing import Candidate
+    from echo_core.recall.search import Hit, SearchIndex
 
 LINKED_SHARE = 0.25
 """Share of the budget the linked notes may take, so that they never crowd out what answers."""
@@ -38,7 +38,7 @@ def recall_op(
     Raises InvalidArgument for a query without a letter or digit and for a kind of neither sort, and vault errors when
     the vault was never read.
     """
-    from echo_core.packing import json_size, pack
+    from echo_core.recall.packing import json_size, pack
 
     if not any(unicodedata.category(char)[0] in "LN" for char in query):
         raise InvalidArgument("query holds no word to look for", hint="Ask with at least one word.", field="query")
@@ -94,7 +94,7 @@ def _no_such_kind(field: str, kind: str, known: Sequence[str]) -> InvalidArgumen
 
 
 def _candidates(hits: Sequence[Hit], explain: bool) -> List[Candidate]:
-    from echo_core.packing import Candidate
+    from echo_core.recall.packing import Candidate
 
     best = max((hit.score for hit in hits), default=1.0) or 1.0
     found = []
@@ -143,7 +143,7 @@ def _neighbours(path: str, ctx: OpContext) -> List[str]:
 
 
 def _within(rows: List[Dict[str, Any]], budget: int) -> List[Dict[str, Any]]:
-    from echo_core.packing import json_size
+    from echo_core.recall.packing import json_size
 
     while rows and json_size(rows) > budget:
         rows = rows[:-1]

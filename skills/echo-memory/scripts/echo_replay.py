@@ -13,8 +13,8 @@ import echo_tools
 from echo_arguments import validate
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import EchoError, InvalidArgument
-from echo_outbox import Outbox
-from echo_outbox_rows import LATE, WAITING, Intent, Running, call_of
+from echo_queue import Outbox
+from echo_queue_rows import LATE, WAITING, Intent, Running, call_of
 from echo_resume import resumed_run
 
 INLINE_S = 5.0

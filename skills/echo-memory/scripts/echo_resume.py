@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from echo_core.errors import Conflict, EchoError, NotFound
 from echo_core.history import HistoryStore
 from echo_core.vault.base import Edited, version_of
-from echo_outbox_rows import First, Intent, digest
+from echo_queue_rows import First, Intent, digest
 
 OnBytes = Callable[[Optional[bytes]], bytes]
 

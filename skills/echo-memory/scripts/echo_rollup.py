@@ -7,11 +7,11 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import markdown
+from echo_core.catalog.note import NoteFacts, facts
+from echo_core.catalog.notebytes import decode, displayable
 from echo_core.clock import Period, parse_day, period_of
 from echo_core.errors import EchoError, InvalidArgument, InvalidTarget, NotFound
 from echo_core.kinds import SCOPE
-from echo_core.note import NoteFacts, facts
-from echo_core.notebytes import decode, displayable
 from echo_core.text import one_line, plural
 from echo_edits import notes_in, read_text
 from echo_inbox import aging, read_items, shown

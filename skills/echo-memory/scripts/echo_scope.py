@@ -5,12 +5,12 @@ from typing import Any, List, NamedTuple, Optional
 
 from echo_context import Envelope, OpContext, bounded, ok
 from echo_core import frontmatter, markdown
+from echo_core.catalog.notebytes import displayable
 from echo_core.errors import InvalidArgument, InvalidTarget, MalformedNote
 from echo_core.guards import refuse_active_content, refuse_secrets
 from echo_core.kinds import SCOPE
-from echo_core.mdlines import TEXT
-from echo_core.mdscan import scan_fragment
-from echo_core.notebytes import displayable
+from echo_core.markdown.lines import TEXT
+from echo_core.markdown.scan import scan_fragment
 from echo_core.text import one_line
 from echo_core.vault.base import version_of
 from echo_edits import edit_note, read_text

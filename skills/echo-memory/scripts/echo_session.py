@@ -7,10 +7,10 @@ from functools import partial
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_context import Envelope, OpContext, ok
+from echo_core.catalog.note import new_note
 from echo_core.errors import Conflict, InvalidArgument, VaultError
 from echo_core.guards import refuse_active_content, refuse_secrets
 from echo_core.kinds import DAY_NOTES, HEARTBEAT, SCOPE
-from echo_core.note import new_note
 from echo_core.text import one_line
 from echo_core.text import slug as slug_of
 from echo_core.vault.base import edit, version_of

@@ -14,11 +14,11 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 from echo_context import OpContext
 from echo_core.errors import EchoError, NotFound
 from echo_core.kinds import INDEX
-from echo_core.pieces import stands
-from echo_core.settling import MOST_TRIES, Held, Judgement, judge
+from echo_core.settle.pieces import stands
+from echo_core.settle.settling import MOST_TRIES, Held, Judgement, judge
+from echo_core.settle.watch import SETTLE_S, Watch
 from echo_core.text import plural
 from echo_core.vault.refusals import missing
-from echo_core.watch import SETTLE_S, Watch
 from echo_edits import edit_bytes, index_notes
 
 LATE_S = 120.0

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict
 
+from echo_core.catalog.note import new_note
 from echo_core.clock import Clock
 from echo_core.kinds import INBOX, PREFERENCES, README, SCOPE
-from echo_core.note import new_note
 
 SCHEMA_VERSION = 3
 """The version of the vault format that this program reads and writes."""

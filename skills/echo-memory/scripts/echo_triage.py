@@ -5,11 +5,11 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from echo_context import Envelope, OpContext, ok
+from echo_core.catalog.note import new_note
+from echo_core.catalog.notebytes import decode, displayable, encode
 from echo_core.errors import EchoError, InvalidArgument, NotFound
 from echo_core.kinds import INBOX
 from echo_core.markdown import append_text, has_line
-from echo_core.note import new_note
-from echo_core.notebytes import decode, displayable, encode
 from echo_core.text import fold, one_line
 from echo_edits import edit_note, read_bytes
 from echo_inbox import Item, find_item, item_of, items_of, read_items, shown, without_item

@@ -1,7 +1,8 @@
 """BM25 for each field of its own, summed by weight: the formula, and an engine in memory (spec 5.2).
 
-An `Engine` names the documents that may be among the best; `echo_core.ranking` scores those by the formula here, so
-every engine gives the same answer. Documents are numbers; fields hold tokens as `echo_core.tokens` makes them.
+An `Engine` names the documents that may be among the best; `echo_core.recall.ranking` scores those by the formula
+here, so every engine gives the same answer. Documents are numbers; fields hold tokens as `echo_core.recall.tokens`
+makes them.
 """
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, Optional, Tuple
 
-from echo_core.note_cache import NoteCache
+from echo_core.state.note_cache import NoteCache
 from echo_core.vault.base import Vault
 from echo_core.vault.forwarding import ForwardingVault
 

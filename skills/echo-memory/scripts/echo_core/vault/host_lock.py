@@ -13,7 +13,7 @@ import time
 from typing import Callable, Dict, Iterator, Optional
 
 from echo_core.errors import VaultUnreachable
-from echo_core.kernel_lock import lock_now
+from echo_core.state.kernel_lock import lock_now
 from echo_core.vault.os_errors import translate
 
 MAX_WAIT_S = 30.0

@@ -5,11 +5,11 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from typing import Dict, Iterable, Iterator, Optional, Tuple
 
-from echo_core.catalog import Catalog
+from echo_core.catalog.catalog import Catalog
 from echo_core.errors import VaultUnreachable
 from echo_core.kinds import INDEX, ROUTES
-from echo_core.note_cache import Kept, NoteCache
 from echo_core.paths import check_folder, check_path, is_note, parent
+from echo_core.state.note_cache import Kept, NoteCache
 from echo_core.vault.base import Listing, Stat, Vault
 from echo_core.vault.forwarding import ForwardingVault
 from echo_core.vault.refusals import missing

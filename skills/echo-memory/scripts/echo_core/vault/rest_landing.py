@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Optional
 
 from echo_core.errors import MalformedNote
-from echo_core.pieces import pieces_of, stands
+from echo_core.settle.pieces import pieces_of, stands
 
 BOM = codecs.BOM_UTF8
 

@@ -6,9 +6,9 @@ from typing import Optional
 
 from echo_core.kinds import INDEX
 from echo_core.paths import is_control, is_note
+from echo_core.settle.watch import Watch
 from echo_core.vault.base import Vault
 from echo_core.vault.forwarding import ForwardingVault
-from echo_core.watch import Watch
 
 
 class SettledVault(ForwardingVault):

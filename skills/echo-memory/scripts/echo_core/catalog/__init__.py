@@ -1,0 +1,1 @@
+"""The facts of every note of a vault, kept in step with it."""

@@ -1,0 +1,203 @@
+"""The passages of every note in a store and in an engine, kept in step through every change and every kill (spec 5.1).
+
+The order is: the store takes a change in, the engine takes it in, the store notes that the engine has. Whatever end a
+process takes, the next one finds in the store what the engine lacks.
+"""
+from __future__ import annotations
+
+import threading
+from typing import Dict, List, Optional, Sequence, Set
+
+from echo_core.bm25 import Bm25Index, Engine
+from echo_core.catalog.note import NoteFacts
+from echo_core.catalog.notebytes import displayable
+from echo_core.recall.passages import Passage, passages
+from echo_core.recall.store import PassageStore, StoredNote, StoredPassage, digest
+from echo_core.recall.tokens import index_tokens
+
+LONGEST_TEXT = 2 * 1024 * 1024
+"""Characters of a note that are searched: a dump of 50 MB must not keep every other note waiting."""
+
+REFILLED_TOGETHER = 1000
+"""Passages that become searchable together when the engine has lost them."""
+
+
+class KeptIndex:
+    """Every note of one vault as passages; every thread may use it.
+
+    engine, store: new ones in memory when not given. Every method may raise IndexLost, or IndexBusy when another
+    process changes the same store.
+    """
+
+    def __init__(self, engine: Optional[Engine] = None, store: Optional[PassageStore] = None) -> None:
+        self._engine: Engine = Bm25Index() if engine is None else engine
+        self._store = PassageStore() if store is None else store
+        self._writing = threading.RLock()  # taken before _lock
+        self._lock = threading.RLock()
+        self._changed = False
+        self._fresh: List[int] = []
+        self._gone: List[int] = []
+        self._owed = self._store.unfinished()
+        self._notes = len(self._store)
+        self._cut = set(self._store.cut())
+
+    def __len__(self) -> int:
+        return self._notes
+
+    def close(self, lost: bool = False) -> None:
+        """Let go of files; what was not committed has to be indexed again. lost: all of it has, the files go too."""
+        with self._writing, self._lock:
+            self._changed = False
+            self._engine.close(lost)
+            self._store.close(lost)
+
+    def versions(self) -> Dict[str, str]:
+        """Path -> version of every note as it was indexed."""
+        with self._lock:
+            return dict(self._store.versions())
+
+    def kinds(self) -> Set[str]:
+        """The kinds that some note has."""
+        with self._lock:
+            return self._store.kinds()
+
+    def cut(self) -> List[str]:
+        """The notes of which only the first LONGEST_TEXT characters are searched."""
+        return sorted(self._cut) if self._cut else []
+
+    def restored(self) -> float:
+        """Share, 0 to 1, of the stored passages that the engine can find."""
+        with self._lock:
+            stored = self._store.statistics(()).documents
+            return min(1.0, len(self._engine) / stored) if stored else 1.0
+
+    def upsert(self, facts: NoteFacts, text: str, kind: str = "", version: str = "") -> None:
+        """Add or replace the note `facts.path`. text: all of it. kind: "" is that of facts. version: of its bytes."""
+        found = passages(text[:LONGEST_TEXT])
+        note = _stored(facts, text, found, kind, version)
+        with self._writing:
+            with self._lock:
+                row, known, held = self._store.note(note.path) or (0, None, [])
+            if version and known == note:
+                return
+            kept = _kept(known, note, held, found)
+            fixed = _fixed_fields(note)
+            added = [(number, passage, {**fixed, **_own_fields(passage)})
+                     for number, passage in enumerate(found) if number not in kept]
+            with self._lock:
+                self._store.begin()
+                self._changed = True
+                self._notes += not row
+                (self._cut.add if note.cut else self._cut.discard)(note.path)
+                row = self._store.put_note(row, note)
+                self._drop([old.doc for old in held if old.number not in kept])
+                for number, old in kept.items():
+                    if (old.line, old.start) != (found[number].line, found[number].start):
+                        self._store.move_passage(old.doc, found[number].line, found[number].start)
+                for number, passage, fields in added:
+                    doc = self._store.add_passage(row, number, passage, fields)
+                    self._fresh.append(doc)
+                    self._engine.upsert(doc, fields)
+
+    def delete(self, path: str) -> None:
+        """Forget a note; nothing happens when it is not known."""
+        with self._writing, self._lock:
+            known = self._store.note(path)
+            if known is None:
+                return
+            self._store.begin()
+            self._changed = True
+            self._notes -= 1
+            self._cut.discard(path)
+            self._drop([passage.doc for passage in known[2]])
+            self._store.drop_note(known[0])
+
+    def _drop(self, docs: Sequence[int]) -> None:
+        for doc in docs:
+            self._store.drop_passage(doc)
+            self._engine.delete(doc)
+            self._gone.append(doc)
+
+    def commit(self) -> None:
+        """Keep what was changed so far and make it visible; searches go on meanwhile."""
+        with self._writing:
+            if not self._changed:
+                return
+            with self._lock:
+                self._store.commit()
+                fresh, gone = list(self._fresh), list(self._gone)
+            self._engine.commit()
+            with self._lock:
+                self._store.finish(fresh, gone)
+                self._store.commit()
+                self._fresh, self._gone = [], []
+                self._changed = False
+
+    def restore(self) -> None:
+        """Give the engine what it should hold and does not: after a kill, or when its own files are gone."""
+        with self._writing:
+            if self._owed[1]:
+                self._refill([], self._owed[1])
+        self._refill_all()
+        with self._writing:
+            self.commit()
+            with self._lock:
+                if len(self._engine) != self._store.statistics(()).documents:
+                    self._engine.clear()
+                    self._store.all_fresh()
+                    self._store.commit()
+                    self._owed = self._store.unfinished()
+        self._refill_all()
+
+    def _refill_all(self) -> None:
+        """Give the engine what is owed to it, in parts, so that writes can come between."""
+        while self._owed[0]:
+            with self._writing:
+                some, rest = self._owed[0][:REFILLED_TOGETHER], self._owed[0][REFILLED_TOGETHER:]
+                self._refill(some, [])
+                self._owed = rest, []
+
+    def _refill(self, fresh: Sequence[int], gone: Sequence[int]) -> None:
+        for doc in gone:
+            self._engine.delete(doc)
+        for doc in fresh:
+            with self._lock:
+                for note, passage in self._store.shown([doc]).values():
+                    self._engine.delete(doc)
+                    self._engine.upsert(doc, {**_fixed_fields(note), **_own_fields(passage)})
+        self._fresh += fresh
+        self._gone += gone
+        self._changed = True
+        self.commit()
+
+
+def _stored(facts: NoteFacts, text: str, found: Sequence[Passage], kind: str, version: str) -> StoredNote:
+    """What to keep of a note; its path excepted, text that is no valid UTF-8 is kept as it is shown."""
+    show = displayable
+    return StoredNote(
+        facts.path, version, show(kind or facts.kind), show((facts.updated or facts.created)[:10]), show(facts.title),
+        [show(alias) for alias in facts.aliases], [show(tag) for tag in facts.tags], show(facts.status),
+        show(facts.updated), show(facts.superseded_by),
+        sum(len(passage.text) for passage in found) + max(0, len(text) - LONGEST_TEXT), len(text) > LONGEST_TEXT,
+    )
+
+
+def _kept(
+    known: Optional[StoredNote], note: StoredNote, held: Sequence[StoredPassage], found: Sequence[Passage],
+) -> Dict[int, StoredPassage]:
+    """The passages that are as they were, by their number: one more line changes one passage."""
+    if known is None or any(getattr(known, name) != getattr(note, name) for name in ("title", "aliases", "tags")):
+        return {}
+    return {old.number: old for old in held if old.number < len(found) and digest(found[old.number]) == old.digest}
+
+
+def _fixed_fields(note: StoredNote) -> Dict[str, List[str]]:
+    """The fields of a document that are its note's."""
+    return {"title": index_tokens(note.title), "alias": index_tokens(" ".join(note.aliases)),
+            "tag": index_tokens(" ".join(note.tags))}
+
+
+def _own_fields(passage: Passage) -> Dict[str, List[str]]:
+    """The fields of a document that are the passage's own."""
+    titles = " ".join(title.replace("::", " ") for _, title in passage.headings)
+    return {"body": index_tokens(passage.text), "heading": index_tokens(titles)}

@@ -1,0 +1,1 @@
+"""The second look at acknowledged writes behind an API without compare-and-swap (spec 6.1)."""

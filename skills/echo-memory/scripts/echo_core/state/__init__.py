@@ -1,0 +1,1 @@
+"""What lives in the state folder: its database files, caches and locks."""
