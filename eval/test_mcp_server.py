@@ -370,6 +370,23 @@ def test_run_on_a_vault_that_cannot_be_set_up_is_one_line(tmp_path: Path) -> Non
     assert done.stderr.count("\n") == 1
 
 
+def test_a_start_that_fails_says_where_and_is_no_success(tmp_path: Path) -> None:
+    """A defect of the installation, for example: the log has type and place, and no text that may hold a secret."""
+    (tmp_path / "vault").mkdir()
+    broken = (
+        "import sys, echo_mcp.wiring as wiring, echo_mcp.__main__ as main\n"
+        "def start(self): raise EOFError('secret text')\n"
+        "wiring.Background.start = start\n"
+        "sys.exit(main.main(['serve']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", broken], env=environment(tmp_path / "vault", tmp_path / "state"),
+                          capture_output=True, text=True)
+    assert done.returncode not in (0, 64, 69)
+    (told,) = [line for line in map(json.loads, done.stdout.splitlines()) if line["event"] == "lifespan-failed"]
+    assert (told["exception"], told["where"]) == ("EOFError", "<string>:2")
+    assert "secret text" not in done.stdout + done.stderr
+
+
 def test_stdio_speaks_only_json_rpc_on_stdout(tmp_path: Path) -> None:
     """The same registry in both eras; logs go to stderr; the end of stdin is the end."""
     (tmp_path / "vault").mkdir()

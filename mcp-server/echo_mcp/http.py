@@ -71,11 +71,20 @@ def build_app(
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await inner(scope, receive, send)
+            await _telling_why(inner, scope, receive, send)
         else:
             await _guarded_against_bugs(guarded, scope, receive, send)
 
     return app
+
+
+async def _telling_why(app: App, scope: Scope, receive: Receive, send: Send) -> None:
+    """A start or an end that fails leaves the type and the place of the failure in the log."""
+    try:
+        await app(scope, receive, send)
+    except Exception as failure:
+        logs.event("lifespan-failed", logging.ERROR, **logs.cause(failure))
+        raise
 
 
 async def _guarded_against_bugs(app: App, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,7 +100,7 @@ async def _guarded_against_bugs(app: App, scope: Scope, receive: Receive, send: 
         await app(scope, receive, watched)
     except Exception as failure:
         error_id = os.urandom(6).hex()
-        logs.event("request-failed", logging.ERROR, error_id=error_id, exception=type(failure).__name__)
+        logs.event("request-failed", logging.ERROR, error_id=error_id, **logs.cause(failure))
         if begun:
             raise
         await refuse(send, scope, refusals.INTERNAL, CLOSE, error_id=error_id)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
+import traceback
 from typing import Any, TextIO
 
 LOGGER = logging.getLogger("echo_mcp")
@@ -65,6 +67,15 @@ def configure(level: str, stream: TextIO | None = None) -> None:
 def event(name: str, level: int = logging.INFO, **fields: Any) -> None:
     """Log one event. fields: numbers, booleans and words of ours; never text from outside."""
     LOGGER.log(level, name, extra={"fields": fields})
+
+
+def cause(failure: BaseException) -> dict[str, str]:
+    """`exception`: its type; `where`: the file name and line that raised it. Of a group, those of its first member."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    frames = traceback.extract_tb(failure.__traceback__)
+    where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return {"exception": type(failure).__name__, "where": where}
 
 
 def notice(message: str) -> None:
