@@ -10,17 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from echo_config import read_settings
 from echo_context import OpContext
 from echo_core.bm25 import Bm25Index
 from echo_core.catalog.note import facts
+from echo_core.recall import opening
 from echo_core.recall.faults import IndexLost
+from echo_core.recall.fts_engine import FtsEngine, has_fts5
 from echo_core.recall.search import SearchIndex
 from echo_core.recall.store import PassageStore
-from echo_mcp.recall.engines import ENGINES, PLAIN, TANTIVY, opener
+from echo_mcp.recall.engines import PLAIN, TANTIVY, opener
 from echo_mcp.recall.tantivy_engine import TantivyEngine
+from echo_offline import open_cli
 from opsfixture import call, make_ctx, put
 from serverproc import environment, running_server, spawned
 
+FTS5 = "fts5"
+KEPT = [TANTIVY, pytest.param(FTS5, marks=pytest.mark.skipif(not has_fts5(), reason="SQLite without FTS5"))]
+"""Engines that keep something beside the passages."""
 COUNT = 40
 WORDS = [first + second for first in ("zor", "quil", "mef", "tasp", "vren") for second in ("ba", "nok", "lim", "dor")]
 
@@ -44,7 +51,17 @@ def write_vault(folder: Path, count: int = COUNT) -> None:
 def opened(folder: Path, engine: str = TANTIVY, notes: list[str] | None = None) -> OpContext:
     """A context like the server's over `folder`; notes: where to put what the operator is told."""
     told = notes if notes is not None else []
-    return make_ctx(folder, search=opener(engine, str(folder / "state/recall"), lambda: "2026-11-30", told.append))
+    kept = str(folder / "state/recall")
+    if engine == FTS5:
+        return make_ctx(folder, search=opening.opener(kept, FtsEngine, lambda: "2026-11-30", told.append))
+    return make_ctx(folder, search=opener(engine, kept, lambda: "2026-11-30", told.append))
+
+
+def in_memory(engine: str) -> SearchIndex:
+    """An index that nobody keeps."""
+    store = PassageStore()
+    found = {PLAIN: Bm25Index, TANTIVY: TantivyEngine, FTS5: lambda: FtsEngine(store)}[engine]()
+    return SearchIndex(found, lambda: "2026-11-30", store)
 
 
 def recalled(ctx: OpContext, query: str, **arguments: Any) -> list[str]:
@@ -71,7 +88,7 @@ def texts_read(ctx: OpContext) -> list[str]:
     return read
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [PLAIN, *KEPT])
 def test_the_next_start_reads_only_what_has_changed(tmp_path: Path, engine: str) -> None:
     """Changed, new and removed notes are noticed; of all others nothing is read or cut into words again."""
     write_vault(tmp_path)
@@ -93,9 +110,9 @@ def test_the_next_start_reads_only_what_has_changed(tmp_path: Path, engine: str)
 
 
 def test_every_engine_gives_the_same_answers_through_every_change(tmp_path: Path) -> None:
-    """tantivy and the engine in memory, after notes were written, rewritten and deleted in any order."""
+    """tantivy, FTS5 and the engine in memory, after notes were written, rewritten and deleted in any order."""
     chance = random.Random(5)
-    indexes = [SearchIndex(Bm25Index(), lambda: "2026-11-30"), SearchIndex(TantivyEngine(), lambda: "2026-11-30")]
+    indexes = [in_memory(engine) for engine in (PLAIN, TANTIVY, *[FTS5] * has_fts5())]
     for step in range(150):
         path = f"n{chance.randrange(40)}.md"
         text = f"# {chance.choice(WORDS)}\n\n" + " ".join(chance.choices(WORDS, k=chance.randint(3, 60)))
@@ -108,14 +125,14 @@ def test_every_engine_gives_the_same_answers_through_every_change(tmp_path: Path
             query = " ".join(chance.sample(WORDS, 3))
             answers = [[(hit.path, hit.score, hit.coverage, hit.fit) for hit in index.search(query, 5, everything=True)]
                        for index in indexes]
-            assert answers[0] == answers[1]
             assert answers[0]
+            assert all(other == answers[0] for other in answers[1:])
 
 
 def test_filters_choose_before_the_best_are_taken_by_every_engine() -> None:
     """The one note of its kind is found among many that match better."""
-    for engine in (Bm25Index(), TantivyEngine()):
-        index = SearchIndex(engine)
+    for engine in (PLAIN, TANTIVY, *[FTS5] * has_fts5()):
+        index = in_memory(engine)
         for number in range(300):
             text = "---\ntype: project\nupdated: 2026-01-02\n---\n\nlighthouse lighthouse\n"
             index.upsert(facts(f"p{number}.md", text), text)
@@ -132,11 +149,14 @@ def index_files(folder: Path) -> list[Path]:
     return sorted(path for path in (folder / "state/recall").rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize("engine", KEPT)
 @pytest.mark.parametrize("damage", [b"", b"garbage", "half", "flipped", "removed"])
-def test_whatever_happened_to_its_files_recall_finds_what_the_vault_holds(tmp_path: Path, damage: Any) -> None:
+def test_whatever_happened_to_its_files_recall_finds_what_the_vault_holds(
+    tmp_path: Path, damage: Any, engine: str,
+) -> None:
     """Each file in turn is emptied, overwritten, cut, changed in its middle or removed; no answer is wrong."""
     write_vault(tmp_path, 12)
-    ctx = opened(tmp_path)
+    ctx = opened(tmp_path, engine)
     assert recalled(ctx, own(7)) == ["notes/n7.md"]
     ctx.feed.close()
     shutil.copytree(tmp_path / "state/recall", tmp_path / "good")
@@ -152,7 +172,7 @@ def test_whatever_happened_to_its_files_recall_finds_what_the_vault_holds(tmp_pa
         else:
             path.write_bytes(damage)
         put(tmp_path, "notes/n3.md", note(3, own(20 + number)))
-        again = opened(tmp_path)
+        again = opened(tmp_path, engine)
         assert recalled(again, own(7)) == ["notes/n7.md"], path.name
         assert recalled(again, own(20 + number)) == ["notes/n3.md"], path.name
         assert recalled(again, own(19 + number)) == [], path.name
@@ -161,17 +181,18 @@ def test_whatever_happened_to_its_files_recall_finds_what_the_vault_holds(tmp_pa
         shutil.copytree(tmp_path / "good", tmp_path / "state/recall")
 
 
-def test_an_index_of_other_tokens_is_made_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", KEPT)
+def test_an_index_of_other_tokens_is_made_anew(tmp_path: Path, engine: str) -> None:
     """Another version of the format or of the tokens is not mixed with this one."""
     write_vault(tmp_path, 5)
-    ctx = opened(tmp_path)
+    ctx = opened(tmp_path, engine)
     assert recalled(ctx, own(2)) == ["notes/n2.md"]
     ctx.feed.close()
     database = sqlite3.connect(tmp_path / "state/recall/passages.sqlite3")
     with database:
         database.execute("UPDATE format SET value = 'another'")
     database.close()
-    again = opened(tmp_path)
+    again = opened(tmp_path, engine)
     read = texts_read(again)
     assert recalled(again, own(2)) == ["notes/n2.md"]
     assert len(read) == 5
@@ -203,6 +224,51 @@ def test_a_process_that_ends_at_any_moment_leaves_nothing_wrong(tmp_path: Path, 
     assert [hit.path for hit in again.search("narwhal")] == (["n1.md"] if done else [])
     assert [hit.path for hit in again.search(own(2))] == ([] if done else ["n2.md"])
     assert [hit.path for hit in again.search(own(3))] == ["n3.md"]
+    again.close()
+
+
+def cli_context(folder: Path) -> OpContext:
+    """The context of one call of the command line on `folder/vault`."""
+    return open_cli(read_settings({"ECHO_BASE": str(folder / "vault"), "ECHO_STATE_DIR": str(folder / "state")}))
+
+
+@pytest.mark.skipif(not has_fts5(), reason="SQLite without FTS5")
+def test_the_command_line_reads_only_what_has_changed_since_its_last_search(tmp_path: Path) -> None:
+    """Its index is kept in the state folder, private to its owner, and several calls at once share it."""
+    write_vault(tmp_path)
+    first = cli_context(tmp_path)
+    assert recalled(first, own(7)) == ["notes/n7.md"]
+    first.close()
+    put(tmp_path, "notes/n8.md", note(8, "a narwhal"))
+    calls = [cli_context(tmp_path) for _ in range(2)]
+    read = [texts_read(ctx) for ctx in calls]
+    assert [recalled(ctx, "narwhal") for ctx in calls] == [["notes/n8.md"]] * 2
+    assert read[0] == ["notes/n8.md"]
+    put(tmp_path, "notes/new.md", "# New\n\nThe manatee moved in.\n")
+    (tmp_path / "vault/notes/n9.md").unlink()
+    assert [recalled(ctx, "manatee") for ctx in reversed(calls)] == [["notes/new.md"]] * 2
+    assert [recalled(ctx, own(9)) for ctx in calls] == [[], []]
+    for ctx in calls:
+        ctx.close()
+    (kept,) = (tmp_path / "state").glob("cli-recall-*/passages.sqlite3")
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(not has_fts5(), reason="SQLite without FTS5")
+def test_a_command_line_that_dies_while_it_indexes_leaves_nothing_half_done(tmp_path: Path) -> None:
+    """Passages and what is found of them are committed together."""
+    store = PassageStore(str(tmp_path / "p"))
+    index = SearchIndex(FtsEngine(store), store=store)
+    index.upsert(facts("n1.md", note(1)), note(1), version="1")
+    index.commit()
+    index.upsert(facts("n1.md", note(2)), note(2), version="2")
+    index.upsert(facts("n3.md", note(3)), note(3), version="1")
+    store.close()
+    store = PassageStore(str(tmp_path / "p"))
+    again = SearchIndex(FtsEngine(store), store=store)
+    again.restore()
+    assert again.versions() == {"n1.md": "1"}
+    assert [[hit.path for hit in again.search(own(number))] for number in (1, 2, 3)] == [["n1.md"], [], []]
     again.close()
 
 

@@ -1,4 +1,4 @@
-"""Opens the search index of a vault: on disk where that is possible, in memory where it is not (spec 5.1)."""
+"""Which engine the server searches with, and where it is kept (spec 5.1)."""
 from __future__ import annotations
 
 import os
@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable
 
 from echo_core.bm25 import Bm25Index, Engine
-from echo_core.recall.faults import IndexBusy, IndexLost
-from echo_core.recall.feed import MOST_LOSSES
+from echo_core.recall import opening
+from echo_core.recall.faults import IndexLost
 from echo_core.recall.search import SearchIndex
 from echo_core.recall.store import PassageStore
 
@@ -32,36 +32,19 @@ def opener(
     engine: one of ENGINES. folder: where to keep it, made when missing; only this process may use it. today: the
     owner's day. notice: hears why nothing is kept, when that is so.
     """
-
-    def open_index(losses: int) -> SearchIndex:
-        why = "it was lost twice"
-        while losses < MOST_LOSSES:
-            try:
-                return _kept(engine, folder, today)
-            except IndexBusy:
-                why = "another server uses it"
-                break
-            except IndexLost as failure:
-                why = str(failure)
-                losses += 1
-        notice(f"the search index is in memory only: {why}")
-        return SearchIndex(_engine(engine), today)
-
-    return open_index
-
-
-def _kept(engine: str, folder: str, today: Callable[[], str]) -> SearchIndex:
-    """The index of a folder, whatever is left of it. What cannot be used is removed. Raises IndexLost, IndexBusy."""
     beside = os.path.join(folder, "tantivy")
-    store = PassageStore(os.path.join(folder, "passages.sqlite3"), alone=True)
-    try:
+
+    def kept(store: PassageStore) -> Engine:
+        """The engine that goes with a store. Raises IndexLost; then its own files are gone."""
         if store.database.made:
             shutil.rmtree(beside, ignore_errors=True)  # of passages that are no more
-        return SearchIndex(_engine(engine, beside), today, store)
-    except IndexLost:
-        shutil.rmtree(beside, ignore_errors=True)
-        store.close()
-        raise
+        try:
+            return _engine(engine, beside)
+        except IndexLost:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+
+    return opening.opener(folder, kept, today, notice, alone=True, in_memory=lambda: _engine(engine))
 
 
 def _engine(name: str, folder: str = "") -> Engine:

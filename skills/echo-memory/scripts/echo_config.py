@@ -95,6 +95,7 @@ def context_of(settings: CliSettings, wrap: Callable[[Vault], Vault] = lambda va
         allow_secrets=settings.allow_secrets, facts_cache=facts_cache, notes_cache=notes_cache,
         backend=settings.place.open(), wrap=wrap, keep_all=not settings.place.folder,
         trust_s=0.0 if settings.place.folder else TRUST_S, second_look="" if settings.place.folder else "cli",
+        search=lambda losses: _kept_search(settings, losses),
     )
 
 
@@ -181,6 +182,17 @@ def _is_indexed(path: str, index: IndexStore) -> bool:
     """Whether the entity index, as far as it has been loaded, knows a note at `path`."""
     known = index.known()
     return known is not None and known.get(path) is not None
+
+
+def _kept_search(settings: CliSettings, losses: int) -> SearchIndex:
+    """The command line's search index, kept from one call to the next where SQLite can search."""
+    from echo_core.recall.fts_engine import FtsEngine, has_fts5
+    from echo_core.recall.opening import opener
+
+    if not has_fts5():
+        return _search_index(settings.clock)
+    folder = os.path.join(settings.state_dir, f"cli-recall-{settings.place.identity}")
+    return opener(folder, FtsEngine, settings.clock.day, say_on_stderr)(losses)
 
 
 def _search_index(clock: Clock) -> SearchIndex:

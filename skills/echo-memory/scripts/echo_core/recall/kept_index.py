@@ -114,8 +114,8 @@ class KeptIndex:
 
     def _drop(self, docs: Sequence[int]) -> None:
         for doc in docs:
-            self._store.drop_passage(doc)
             self._engine.delete(doc)
+            self._store.drop_passage(doc)
             self._gone.append(doc)
 
     def commit(self) -> None:
