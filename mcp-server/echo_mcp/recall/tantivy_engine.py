@@ -47,6 +47,8 @@ def _guarded() -> Iterator[None]:
 class TantivyEngine:
     """An index in a folder, or in memory when that is "". One process at a time. Raises IndexLost when it is broken."""
 
+    at_once = False
+
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
         self._schema = _schema()

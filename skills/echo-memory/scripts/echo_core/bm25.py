@@ -41,11 +41,15 @@ class Asked(NamedTuple):
 class Engine(Protocol):
     """What search needs of an engine. Changes come from one thread at a time, searches from any.
 
-    Everything but `__len__` may raise IndexLost: what the engine keeps is gone or broken.
+    at_once: whether a change is found as soon as it is made and `commit` costs nothing; what the engine keeps it then
+    keeps in the passages' own transactions. Everything but `__len__` may raise IndexLost: what the engine keeps is gone
+    or broken.
     """
 
+    at_once: bool
+
     def upsert(self, doc: int, fields: Mapping[str, Sequence[str]]) -> None:
-        """Add a document, whose number is new or deleted; found after the next `commit`."""
+        """Add a document, whose number is new or deleted; found after the next `commit` at the latest."""
 
     def delete(self, doc: int) -> None:
         """Forget one document with the next `commit`; nothing happens when there is none of that number."""
@@ -122,6 +126,8 @@ class _Plan(NamedTuple):
 
 class Bm25Index:
     """The engine of the standard library: exact top documents, changed in place, no rebuild; kept by nothing."""
+
+    at_once = True
 
     def __init__(self) -> None:
         self._fields: Dict[str, _Field] = {}

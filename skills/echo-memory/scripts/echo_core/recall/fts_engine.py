@@ -37,6 +37,8 @@ class FtsEngine:
     A document is added after its passage and deleted before it.
     """
 
+    at_once = True
+
     def __init__(self, store: PassageStore) -> None:
         self._store = store
         self._database = store.database

@@ -6,17 +6,21 @@ process takes, the next one finds in the store what the engine lacks.
 from __future__ import annotations
 
 import threading
-from typing import Dict, List, Optional, Sequence, Set
+from typing import Collection, Dict, List, Optional, Sequence, Set
 
 from echo_core.bm25 import Bm25Index, Engine
 from echo_core.catalog.note import NoteFacts
 from echo_core.catalog.notebytes import displayable
 from echo_core.recall.passages import Passage, passages
+from echo_core.recall.recent import Fields, Recent
 from echo_core.recall.store import PassageStore, StoredNote, StoredPassage, digest
 from echo_core.recall.tokens import index_tokens
 
 LONGEST_TEXT = 2 * 1024 * 1024
 """Characters of a note that are searched: a dump of 50 MB must not keep every other note waiting."""
+
+MOST_RECENT = 256
+"""Passages that are searched beside the engine; when there are more, it is quicker to have it take them in first."""
 
 REFILLED_TOGETHER = 1000
 """Passages that become searchable together when the engine has lost them."""
@@ -26,18 +30,22 @@ class KeptIndex:
     """Every note of one vault as passages; every thread may use it.
 
     engine, store: new ones in memory when not given. Every method may raise IndexLost, or IndexBusy when another
-    process changes the same store.
+    process changes the same store. A change is found at once. An engine that is not `at_once` takes it in with the next
+    `commit`, which holds up neither changes nor searches; until then it is searched beside it.
     """
 
     def __init__(self, engine: Optional[Engine] = None, store: Optional[PassageStore] = None) -> None:
         self._engine: Engine = Bm25Index() if engine is None else engine
         self._store = PassageStore() if store is None else store
-        self._writing = threading.RLock()  # taken before _lock
+        # Taken in this order. The first two keep changes of the store and of the engine in one order each.
+        self._writing = threading.RLock()
+        self._committing = threading.RLock()
         self._lock = threading.RLock()
-        self._changed = False
-        self._fresh: List[int] = []
-        self._gone: List[int] = []
-        self._owed = self._store.unfinished()
+        self._recent = Recent()  # what the store marks as fresh; without fields where the engine has them already
+        self._owed, self._gone = self._store.unfinished()
+        if len(self._owed) <= MOST_RECENT:  # what was written last before a kill is found from the start
+            self._take_back(self._owed)
+            self._owed = []
         self._notes = len(self._store)
         self._cut = set(self._store.cut())
 
@@ -46,8 +54,8 @@ class KeptIndex:
 
     def close(self, lost: bool = False) -> None:
         """Let go of files; what was not committed has to be indexed again. lost: all of it has, the files go too."""
-        with self._writing, self._lock:
-            self._changed = False
+        with self._writing, self._committing, self._lock:
+            self._recent, self._gone = Recent(), []
             self._engine.close(lost)
             self._store.close(lost)
 
@@ -66,10 +74,10 @@ class KeptIndex:
         return sorted(self._cut) if self._cut else []
 
     def restored(self) -> float:
-        """Share, 0 to 1, of the stored passages that the engine can find."""
+        """Share, 0 to 1, of the stored passages that can be found."""
         with self._lock:
             stored = self._store.statistics(()).documents
-            return min(1.0, len(self._engine) / stored) if stored else 1.0
+            return min(1.0, (len(self._engine) + len(self._recent)) / stored) if stored else 1.0
 
     def upsert(self, facts: NoteFacts, text: str, kind: str = "", version: str = "") -> None:
         """Add or replace the note `facts.path`. text: all of it. kind: "" is that of facts. version: of its bytes."""
@@ -86,7 +94,6 @@ class KeptIndex:
                      for number, passage in enumerate(found) if number not in kept]
             with self._lock:
                 self._store.begin()
-                self._changed = True
                 self._notes += not row
                 (self._cut.add if note.cut else self._cut.discard)(note.path)
                 row = self._store.put_note(row, note)
@@ -95,9 +102,13 @@ class KeptIndex:
                     if (old.line, old.start) != (found[number].line, found[number].start):
                         self._store.move_passage(old.doc, found[number].line, found[number].start)
                 for number, passage, fields in added:
-                    doc = self._store.add_passage(row, number, passage, fields)
-                    self._fresh.append(doc)
-                    self._engine.upsert(doc, fields)
+                    self._give(self._store.add_passage(row, number, passage, fields), fields)
+
+    def _give(self, doc: int, fields: Fields) -> None:
+        """Have a stored passage found."""
+        if self._engine.at_once:
+            self._engine.upsert(doc, fields)
+        self._recent.add(doc, {} if self._engine.at_once else fields)
 
     def delete(self, path: str) -> None:
         """Forget a note; nothing happens when it is not known."""
@@ -106,7 +117,6 @@ class KeptIndex:
             if known is None:
                 return
             self._store.begin()
-            self._changed = True
             self._notes -= 1
             self._cut.discard(path)
             self._drop([passage.doc for passage in known[2]])
@@ -114,61 +124,69 @@ class KeptIndex:
 
     def _drop(self, docs: Sequence[int]) -> None:
         for doc in docs:
-            self._engine.delete(doc)
+            if self._engine.at_once:
+                self._engine.delete(doc)
             self._store.drop_passage(doc)
-            self._gone.append(doc)
+        self._recent.drop(docs)
+        self._gone += docs
 
     def commit(self) -> None:
-        """Keep what was changed so far and make it visible; searches go on meanwhile."""
-        with self._writing:
-            if not self._changed:
-                return
+        """Keep what was changed so far, and have the engine take it in; changes and searches go on meanwhile."""
+        with self._committing:
             with self._lock:
+                fresh, gone = self._recent.all(), list(self._gone)
+                if self._engine.at_once:
+                    self._finish(fresh, gone)
                 self._store.commit()
-                fresh, gone = list(self._fresh), list(self._gone)
+            if self._engine.at_once or not (fresh or gone):
+                return
+            for doc in gone:
+                with self._lock:
+                    self._engine.delete(doc)
+            for doc, fields in fresh.items():
+                with self._lock:
+                    self._engine.upsert(doc, fields)
             self._engine.commit()
             with self._lock:
-                self._store.finish(fresh, gone)
+                self._finish(fresh, gone)
                 self._store.commit()
-                self._fresh, self._gone = [], []
-                self._changed = False
+
+    def _finish(self, fresh: Collection[int], gone: Sequence[int]) -> None:
+        """The engine has these now."""
+        if fresh or gone:
+            self._store.finish(fresh, gone)
+            self._recent.drop(fresh)
+            del self._gone[:len(gone)]
 
     def restore(self) -> None:
         """Give the engine what it should hold and does not: after a kill, or when its own files are gone."""
-        with self._writing:
-            if self._owed[1]:
-                self._refill([], self._owed[1])
-        self._refill_all()
-        with self._writing:
+        self._refill()
+        with self._writing, self._committing:
             self.commit()
             with self._lock:
                 if len(self._engine) != self._store.statistics(()).documents:
                     self._engine.clear()
                     self._store.all_fresh()
                     self._store.commit()
-                    self._owed = self._store.unfinished()
-        self._refill_all()
+                    self._owed, self._gone = self._store.unfinished()
+        self._refill()
 
-    def _refill_all(self) -> None:
+    def _refill(self) -> None:
         """Give the engine what is owed to it, in parts, so that writes can come between."""
-        while self._owed[0]:
-            with self._writing:
-                some, rest = self._owed[0][:REFILLED_TOGETHER], self._owed[0][REFILLED_TOGETHER:]
-                self._refill(some, [])
-                self._owed = rest, []
+        while self._owed:
+            with self._writing, self._committing:
+                self._take_back(self._owed[:REFILLED_TOGETHER])
+                self._owed = self._owed[REFILLED_TOGETHER:]
+                self.commit()
 
-    def _refill(self, fresh: Sequence[int], gone: Sequence[int]) -> None:
-        for doc in gone:
-            self._engine.delete(doc)
-        for doc in fresh:
+    def _take_back(self, docs: Sequence[int]) -> None:
+        """Search these stored passages beside the engine; the next commit gives them to it."""
+        for doc in docs:
             with self._lock:
+                self._store.begin()
+                self._engine.delete(doc)  # a kill may have come just after the engine's commit
                 for note, passage in self._store.shown([doc]).values():
-                    self._engine.delete(doc)
-                    self._engine.upsert(doc, {**_fixed_fields(note), **_own_fields(passage)})
-        self._fresh += fresh
-        self._gone += gone
-        self._changed = True
-        self.commit()
+                    self._give(doc, {**_fixed_fields(note), **_own_fields(passage)})
 
 
 def _stored(facts: NoteFacts, text: str, found: Sequence[Passage], kind: str, version: str) -> StoredNote:

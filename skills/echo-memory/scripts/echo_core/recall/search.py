@@ -11,7 +11,7 @@ from echo_core.bm25 import Asked, Engine, weights_for
 from echo_core.recall.excerpts import Wanted, wanted_words
 from echo_core.recall.faults import IndexLost
 from echo_core.recall.fitting import LEAST_FIT, LEAST_SHARE, Query, coverage, fit
-from echo_core.recall.kept_index import KeptIndex
+from echo_core.recall.kept_index import MOST_RECENT, KeptIndex
 from echo_core.recall.passages import Passage
 from echo_core.recall.priors import prior
 from echo_core.recall.ranking import Plan, plans, score, share
@@ -92,9 +92,10 @@ class SearchIndex(KeptIndex):
         query: data, never syntax; without a letter or digit it finds nothing. kinds: only these, () is any.
         since, until: only notes updated then, both days included, "" is open. everything: also what fits badly.
         """
-        if self._changed:
+        if self._engine.at_once or len(self._recent) > MOST_RECENT:
             self.commit()
         with self._lock:
+            self._store.commit()
             asked = Query.of(query, self._store.statistics)
             wanted = wanted_words(asked.groups, asked.worth)
             ranked, formula = self._ranked(asked, limit, kinds, since, until)
@@ -118,7 +119,8 @@ class SearchIndex(KeptIndex):
         sought = [Asked(FIELDS[plan.field], plan.term, weights[FIELDS[plan.field]]) for plan in formula]
         count = max(limit * _OVERFETCH, LEAST_CANDIDATES)
         while True:
-            docs = [found.doc for found in self._engine.search(sought, count, only)]
+            known, recent = (part.search(sought, count, only) for part in (self._engine, self._recent))
+            docs = list({found.doc: None for found in (*known, *recent)})
             best: Dict[str, Tuple[float, int, Candidate]] = {}
             for found in self._candidates(docs):
                 if wanted(found):
@@ -126,7 +128,7 @@ class SearchIndex(KeptIndex):
                     rank = (score(formula, found.counts) * factor, -found.doc, found)
                     if found.path not in best or rank[:2] > best[found.path][:2]:
                         best[found.path] = rank
-            if len(best) >= limit or len(docs) < count:
+            if len(best) >= limit or max(len(known), len(recent)) < count:
                 break
             count *= _OVERFETCH
         chosen = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
@@ -137,7 +139,7 @@ class SearchIndex(KeptIndex):
         found = self._store.candidates(docs)
         if len(found) < len(docs):
             unknown: Set[int] = set(docs) - {candidate.doc for candidate in found}
-            if not unknown <= {*self._gone, *self._owed[1]}:
+            if not unknown <= set(self._gone):
                 raise IndexLost("the engine's index does not belong to the stored passages")
         return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from echo_core.recall.database import SearchDatabase, guarded
 from echo_core.recall.passages import Passage
@@ -208,7 +208,7 @@ class PassageStore:
             gone = self.database.rows("SELECT id FROM gone ORDER BY id")
         return [row[0] for row in fresh], [row[0] for row in gone]
 
-    def finish(self, fresh: Sequence[int], gone: Sequence[int]) -> None:
+    def finish(self, fresh: Collection[int], gone: Collection[int]) -> None:
         """The engine has kept these."""
         self.begin()
         with guarded():
