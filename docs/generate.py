@@ -108,19 +108,22 @@ def settings_page() -> str:
     return "\n".join([
         "# Settings of the server", "", NOTE.format(source="echo_mcp.settings.SETTINGS"), "",
         *_paragraph("""Environment variables, checked once at the start. A fault is one line on stderr that names the
-            variable and the cure; the server then ends with exit code 64. An address that is taken: 69."""),
+            variable and the cure; the server then ends with exit code 64. An address that is taken: 69. A state folder
+            that another server is using: 75."""),
         "| variable | default | values | meaning |", "|---|---|---|---|", *map(_setting, SETTINGS), "",
         *_paragraph(f"""A secret may stand in a file instead: {secrets} name it. Setting both is a fault."""),
         "| command | settings |", "|---|---|",
         "| `echo-mcp run` (= `make run`) | all optional: vault and token are made in `ECHO_STATE_DIR` when missing |",
         "| `echo-mcp serve` | needs `ECHO_BASE` and `ECHO_MCP_TOKEN` |",
-        "| `echo-mcp stdio` | needs `ECHO_BASE`; token, host and port mean nothing |",
+        "| `echo-mcp stdio` | needs `ECHO_BASE`; token, host and port mean nothing. One client at a time |",
         "| `echo-mcp queue` | those of the server whose [queue](troubleshooting.md#writes-that-wait) it shows |",
         "| `echo-mcp backup` | those of the server whose vault it [saves](backup.md); all optional after `make run` |",
         "",
         *_paragraph("""`serve` and `stdio` set no vault up: run `echo.py bootstrap` once. `ECHO_STATE_DIR` must lie
-            outside the vault and belong to one vault. The command line reads some of the same variables, see
-            [there](cli.md#settings); give both the same `ECHO_STATE_DIR` and they share the kept versions."""),
+            outside the vault, and belongs to one vault and one server: a second server on it leaves with exit code 75.
+            Several clients, or several windows of one, connect to one server over HTTP. The command line reads some of
+            the same variables, see [there](cli.md#settings); give both the same `ECHO_STATE_DIR` and they share the
+            kept versions."""),
     ]).rstrip() + "\n"
 
 

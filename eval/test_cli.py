@@ -425,7 +425,7 @@ def test_the_documentation_names_every_verb_option_and_variable() -> None:
         assert f"`{verb}" in text, verb
     for tool in ADMIN_TOOLS:
         for param in tool.params:
-            if not param.required and param.name not in ("folder", "key", "value"):
+            if not param.required and param.name not in ("folder", "key", "value", "do", "id"):
                 assert f"--{param.name.replace('_', '-')}" in text, (tool.name, param.name)
     source = (SCRIPT.parent / "echo_config.py").read_text(encoding="utf-8")
     for variable in set(re.findall(r'"(ECHO_[A-Z_]+)"', source)):

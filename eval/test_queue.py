@@ -123,8 +123,8 @@ def test_a_replay_that_is_refused_is_parked_with_its_reason(machine: Machine) ->
     assert row["reason"].startswith("not-found: ")
     assert machine("load")["parked"] == 1
     assert [check["ok"] for check in machine("doctor")["checks"] if check["name"] == "queue"] == [False]
-    assert machine("queue", "--drop", row["op_id"])["writes"] == []
-    assert machine("queue", "--drop", row["op_id"], code=44)["code"] == "not-found"
+    assert machine("queue", "drop", row["op_id"])["writes"] == []
+    assert machine("queue", "drop", row["op_id"], code=44)["code"] == "not-found"
 
 
 def test_a_parked_write_can_be_retried(machine: Machine) -> None:
@@ -133,7 +133,7 @@ def test_a_parked_write_can_be_retried(machine: Machine) -> None:
     machine.vault_returns()
     op_id = machine("flush")["parked"][0]
     put(machine.folder, "later.md", "# Later\n")
-    machine("queue", "--retry", op_id)
+    machine("queue", "retry", op_id)
     assert machine("flush")["arrived"] == [op_id]
     assert get(machine.folder, "later.md") == "# Later\nline\n"
 

@@ -103,9 +103,9 @@ def test_a_write_that_meets_a_gate_on_arrival_is_parked_and_shown(tmp_path: Path
         listed = queue_command(server)
         assert "duplicate-gate" in listed
         op_id = re.findall(r"op_id: ([0-9a-f]{12})", listed)[0]
-        assert "dropped" in queue_command(server, "--drop", op_id)
+        assert "dropped" in queue_command(server, "drop", op_id)
         until(lambda: health(server, "parked") == 0)
-        assert "not-found" in queue_command(server, "--retry", op_id)
+        assert "not-found" in queue_command(server, "retry", op_id)
 
 
 @pytest.mark.timeout(180)
@@ -120,3 +120,22 @@ def test_a_bad_call_is_refused_and_not_queued(tmp_path: Path) -> None:
         assert server.call("echo_capture", title="x", kind="person", dry_run=True)["code"] == "vault-unreachable"
         assert server.call("echo_move_note", path="a.md", new_path="b.md", confirm=True)["code"] == "vault-unreachable"
         come_back(server)
+
+
+def test_a_second_server_on_the_state_folder_leaves_before_it_touches_anything(tmp_path: Path) -> None:
+    """It says why and what to do; a server that was killed holds nothing; each kind of server counts."""
+    (tmp_path / "vault").mkdir()
+    with running_server(tmp_path) as server:
+        assert server.call("echo_capture", title="buy milk")["ok"]
+        for words in (["serve"], ["stdio"], ["run"]):
+            env = environment(server.vault, server.state)
+            second = subprocess.run([sys.executable, "-m", "echo_mcp", *words], env=env, capture_output=True, text=True,
+                                    stdin=subprocess.DEVNULL, check=False, timeout=30)
+            assert (second.returncode, second.stdout) == (75, "")
+            assert "ECHO_STATE_DIR" in second.stderr
+            assert second.stderr.count("\n") == 1
+        assert "depth: 0" in queue_command(server)
+        assert server.call("echo_capture", title="buy bread")["ok"]
+        server.process.kill()
+    with running_server(tmp_path) as server:
+        assert "buy bread" in note(server, "inbox/captures/inbox.md")

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 
 EXIT_CONFIG = 64
 EXIT_ADDRESS = 69
+EXIT_IN_USE = 75
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0, 64 for settings at fault, 69 when the address is taken."""
+    """Run one command. Returns the exit code: 0, 64 for settings at fault, 69 when the address is taken, 75 when
+    another server has the state folder.
+    """
     args = _parser().parse_args(argv)
     try:
         http = args.command in ("serve", "run")
@@ -33,12 +36,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _backup(found, args)
         statedir.prepare_state(found.state_dir)
         if args.command == "queue":
-            return _queue(found, args.retry, args.drop)
-        return _stdio(found) if args.command == "stdio" else _http(found)
+            return _queue(found, args.do, args.id)
+        with statedir.held(found.state_dir):
+            return _stdio(found) if args.command == "stdio" else _http(found)
     except settings.SettingsFault as fault:
         for line in fault.lines:
             sys.stderr.write(f"echo-mcp: {line}\n")
         return EXIT_CONFIG
+    except statedir.InUse as taken:
+        sys.stderr.write(f"echo-mcp: {taken}\n")
+        return EXIT_IN_USE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,8 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("stdio", help="speak MCP on stdin and stdout")
     commands.add_parser("run", help="serve with a vault and a token of its own in ./data, made on first use")
     queue = commands.add_parser("queue", help="the writes that wait for the vault, and those that need a decision")
-    queue.add_argument("--retry", default="", metavar="ID", help="replay a parked write again")
-    queue.add_argument("--drop", default="", metavar="ID", help="forget a write for good")
+    queue.add_argument("do", nargs="?", default="list", choices=("list", "retry", "drop"),
+                       help="list them; replay a parked write again; forget one, or a conflict, for good")
+    queue.add_argument("id", nargs="?", default="", help="of the write or the conflict")
     cli.add_arguments(commands.add_parser("backup", help="make, list, verify and restore backups of the vault"))
     return parser
 
@@ -61,7 +69,7 @@ def _backup(found: settings.Settings, args: argparse.Namespace) -> int:
     return cli.run(args, found)
 
 
-def _queue(found: settings.Settings, retry: str, drop: str) -> int:
+def _queue(found: settings.Settings, do: str, item: str) -> int:
     """Show or change the server's queue; a server that runs beside notices within seconds."""
     from echo_core.errors import EchoError, outcome_of
     from echo_output import render
@@ -69,7 +77,7 @@ def _queue(found: settings.Settings, retry: str, drop: str) -> int:
     from echo_mcp import wiring
 
     try:
-        envelope = wiring.queue(found, retry, drop)
+        envelope = wiring.queue(found, do, item)
     except EchoError as failure:
         envelope = failure.envelope()
     sys.stdout.write(render("queue", envelope) + "\n")

@@ -1,11 +1,35 @@
-"""The state folder: made for its owner only, proved writable, and the place of a token made on the spot."""
+"""The state folder: made for its owner only, proved writable, held by one server; its token."""
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from echo_core.state.kernel_lock import KernelLock
+
 from echo_mcp.settings import SettingsFault
+
+
+class InUse(Exception):
+    """Another server has the state folder; the message says what to do."""
+
+
+@contextmanager
+def held(folder: str) -> Iterator[None]:
+    """Have the state folder, for as long as this process lives or the block runs. Raises InUse.
+
+    Two servers would replay one outbox, make one backup twice and look twice at each write (spec 6.2).
+    """
+    lock = KernelLock(os.path.join(folder, "server", "server.lock"))
+    if not lock.take():
+        raise InUse("another ECHO server is using ECHO_STATE_DIR. Connect to that one over HTTP, stop it, or give this "
+                    "one a state folder of its own.")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def kept_token(state_dir: str) -> str:

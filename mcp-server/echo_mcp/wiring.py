@@ -271,12 +271,12 @@ def _with_token(settings: Settings) -> Settings:
     return settings if settings.token else dataclasses.replace(settings, token=kept_token(settings.state_dir))
 
 
-def queue(settings: Settings, retry: str, drop: str) -> dict[str, Any]:
-    """The server's waiting writes as an envelope. Raises NotFound for an id that is not there."""
+def queue(settings: Settings, do: str, item: str) -> dict[str, Any]:
+    """The server's waiting writes as an envelope, see `queue_op`. Raises NotFound and InvalidArgument."""
     ctx = build_context("", settings.clock, settings.state_dir, backend=settings.place.open())
     with_outbox(ctx, Outbox(settings.state_dir, settings.place.name, "server"), settings.state_dir)
     try:
-        return queue_op(retry, drop, ctx=ctx)
+        return queue_op(do, item, ctx=ctx)
     finally:
         ctx.close()
 

@@ -65,8 +65,9 @@ ADMIN_TOOLS: Tuple[Tool, ...] = (
     Tool("session-check", "cli", check_session_op, "Whether a session log newer than the last load exists.", (), {},
          reads=True),
     Tool("queue", "cli", queue_op, "The writes that wait for the vault, and those that need a decision.",
-         (Param("retry", default="", help="Op id of a parked write to replay again."),
-          Param("drop", default="", help="Op id of a write to forget.")), {}),
+         (Param("do", default="list", enum=("list", "retry", "drop"),
+                help="`list`; `retry` replays a parked write again; `drop` forgets a write, or a conflict."),
+          Param("id", default="", help="Of the write (op_id) or the conflict.")), {}),
     Tool("flush", "cli", flush_op, "Replay the waiting writes now, in order, with their original times.", (), {}),
 )
 

@@ -146,24 +146,25 @@ def _answers(ctx: OpContext) -> bool:
     return True
 
 
-def queue_op(retry: str = "", drop: str = "", *, ctx: OpContext) -> Envelope:
+def queue_op(do: str = "list", id: str = "", *, ctx: OpContext) -> Envelope:
     """`writes: [{op_id, tool, what, instant, state, reason?}]`, those that need a decision first; `conflicts: [{id,
     path, version, ts}]`.
 
-    retry: op id of a parked write that shall be replayed again. drop: op id of one to forget, or id of a conflict.
-    Raises NotFound.
+    do: "list"; "retry" replays the parked write with op id `id` again; "drop" forgets the write, or conflict, `id`.
+    Raises NotFound, and InvalidArgument for an id too many or too few.
     """
     assert ctx.outbox is not None, "only a context with an outbox comes here"
-    if retry and drop:
-        raise InvalidArgument("retry and drop exclude each other", field="drop")
-    if retry:
-        ctx.outbox.retry(retry)
-    if drop and not ctx.history.dismiss(drop):
-        ctx.outbox.drop(drop)
+    if bool(id) != (do != "list"):
+        raise InvalidArgument(f"{do} takes {'an id' if not id else 'no id'}", field="id",
+                              hint="`queue list` shows the ids; `queue retry ID`, `queue drop ID`.")
+    if do == "retry":
+        ctx.outbox.retry(id)
+    if do == "drop" and not ctx.history.dismiss(id):
+        ctx.outbox.drop(id)
     rows = [_row(write) for write in ctx.outbox.rows()]
     counts = ctx.outbox.counts()
     conflicts = [found._asdict() for found in ctx.history.conflicts()]
-    return ok("retried" if retry else "dropped" if drop else "", writes=rows, depth=counts["depth"],
+    return ok({"retry": "retried", "drop": "dropped"}.get(do, ""), writes=rows, depth=counts["depth"],
               parked=counts["parked"], conflicts=conflicts or None)
 
 

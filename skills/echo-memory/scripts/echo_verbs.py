@@ -54,6 +54,6 @@ VERBS: Dict[str, Verb] = {
     "migrate": Verb("migrate", "plan what an older vault needs; --apply does it"),
     "lock": Verb("lock", "take the vault's advisory lock"),
     "unlock": Verb("unlock", "give the advisory lock back"),
-    "queue": Verb("queue", "writes that wait because the vault was not reachable"),
+    "queue": Verb("queue", "writes that wait or need a decision; `queue retry ID`, `queue drop ID`", ("do", "id")),
     "flush": Verb("flush", "replay the waiting writes now"),
 }
