@@ -29,6 +29,10 @@ MOST_LOSSES = 2
 """After so many lost indexes the disk is not trusted again in this process, and the index is in memory."""
 COMMIT_NOTES = 500
 """Notes of a large reading that become searchable together."""
+MOST_WAITING = 128
+"""Changed passages that may wait for the engine; until then they are searched beside it."""
+SETTLE_S = 10.0
+"""Seconds between two times that the engine takes in fewer than that."""
 
 
 class SearchFeed:
@@ -54,6 +58,7 @@ class SearchFeed:
         self._pending: Dict[str, str] = {}
         self._pending_chars = 0
         self._listening = False
+        self._settled = 0.0
         self.behind: Optional[Callable[[], None]] = None
         self.changed: Callable[[], None] = lambda: None
 
@@ -109,18 +114,26 @@ class SearchFeed:
             self.catch_up(everything=True)
         return self.search
 
-    def settle(self) -> None:
-        """Make what was changed searchable and keep it, so that the next search need not."""
+    def settle(self, fully: bool = False) -> None:
+        """Keep what was changed, so that the next search need not; have the engine take it in now and then.
+
+        An engine's commit syncs a dozen files, and each write to the vault that happens meanwhile waits for the disk.
+        fully: have it taken in now.
+        """
         index = self._search
         if index is not None:
             try:
-                index.commit()
+                if fully or index.waiting() > MOST_WAITING or time.monotonic() - self._settled >= SETTLE_S:
+                    index.commit()
+                    self._settled = time.monotonic()
+                else:
+                    index.keep()
             except IndexLost:
                 self._lose(index)
 
     def close(self) -> None:
         """Keep what was indexed and let go of the files; the next search opens them again."""
-        self.settle()
+        self.settle(fully=True)
         with self._making:
             if self._search is not None:
                 self._search.close()

@@ -130,6 +130,15 @@ class KeptIndex:
         self._recent.drop(docs)
         self._gone += docs
 
+    def waiting(self) -> int:
+        """How many changes of passages the engine has still to take in."""
+        return len(self._recent) + len(self._gone)
+
+    def keep(self) -> None:
+        """Keep what was changed so far; the engine takes it in later."""
+        with self._lock:
+            self._store.commit()
+
     def commit(self) -> None:
         """Keep what was changed so far, and have the engine take it in; changes and searches go on meanwhile."""
         with self._committing:
