@@ -57,7 +57,8 @@ def big(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def tool(name: str, handler: Any, **more: Any) -> ToolRecord:
     """A record around a handler, any argument allowed."""
     return ToolRecord(
-        name=name, description=(handler.__doc__ or "").strip(), group="fake", handler=handler,
+        name=name, description=(handler.__doc__ or "").strip(), group="fake",
+        handler=lambda arguments, _: handler(arguments),
         input_schema={"type": "object", "properties": {"text": {"type": "string"}}},
         output_schema={"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]},
         annotations={"readOnlyHint": not more.get("writes", True)},

@@ -88,6 +88,7 @@ class Server:
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": era}
         if era == MODERN:
             params["_meta"] = {
+                **params.get("_meta", {}),
                 "io.modelcontextprotocol/protocolVersion": era, "io.modelcontextprotocol/clientCapabilities": {},
             }
             headers["mcp-method"] = method

@@ -39,7 +39,8 @@ def default_limit(_: Arguments) -> int:
 class ToolRecord:
     """One tool.
 
-    handler: gets the raw arguments, checks them, answers an envelope and raises nothing; runs in a thread.
+    handler: gets the raw arguments, which it checks, and the client's own key of the call or ""; answers an envelope
+    and raises nothing; runs in a thread.
     render: an envelope as readable text. annotations: MCP's hints. lane: "index" for handlers that never touch the
     vault, "start" for those that can do without it. writes: may change the vault. limit: from the arguments to the
     most characters of an answer. known: answers without the vault, None when it cannot; asked when the time is up or,
@@ -52,7 +53,7 @@ class ToolRecord:
     input_schema: dict[str, Any]
     output_schema: dict[str, Any]
     annotations: dict[str, bool]
-    handler: Callable[[Arguments], Envelope]
+    handler: Callable[[Arguments, str], Envelope]
     render: Callable[[Envelope], str]
     lane: Lane = "vault"
     writes: bool = True
@@ -155,8 +156,10 @@ class Registry:
         near = difflib.get_close_matches(name[:100], self._tools, n=1)
         return near[0] if near else ""
 
-    async def call(self, name: str, arguments: Arguments) -> Envelope:
+    async def call(self, name: str, arguments: Arguments, client_key: str = "") -> Envelope:
         """Run a registered tool and answer its envelope, bounded; raises KeyError for a name that is not there.
+
+        client_key: the client's own name for the call, so that one sent again is not made again.
 
         A call that is not done in time answers `vault-unreachable`. A write that has begun goes on all the same, so
         its answer says that the outcome is unknown and never that nothing happened.
@@ -166,7 +169,8 @@ class Registry:
         outcome, size = "abandoned", 0
         try:
             rescue = None if record.known is None else Rescue(partial(record.known, arguments), record.hopeless)
-            envelope = await self._run(record.lane, partial(record.handler, arguments), record.writes, rescue)
+            job = partial(record.handler, arguments, client_key)
+            envelope = await self._run(record.lane, job, record.writes, rescue)
             envelope, size = outcomes.sized(envelope, record.limit(arguments))
             outcome = outcomes.word(envelope)
             return envelope

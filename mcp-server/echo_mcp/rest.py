@@ -23,7 +23,10 @@ class Bridge:
         self._health = health
 
     async def call(self, request: Request) -> Response:
-        """`POST /api/tools/{name}`: body = arguments, answer = `{"success", "data"}` with the status of spec 3.1."""
+        """`POST /api/tools/{name}`: body = arguments, answer = `{"success", "data"}` with the status of spec 3.1.
+
+        A header `Idempotency-Key` is the client's own name for the call.
+        """
         name = request.path_params["name"]
         if self._registry.find(name) is None:
             near = self._registry.nearest(name)
@@ -37,7 +40,8 @@ class Bridge:
         if not isinstance(arguments, dict):
             refusal = InvalidArgument("the body must be a JSON object", hint="Its members are the tool's arguments.")
             return _answer(refusal.envelope())
-        return _answer(await self._registry.call(name, arguments))
+        client_key = request.headers.get("idempotency-key", "")
+        return _answer(await self._registry.call(name, arguments, client_key))
 
     async def openapi(self, request: Request) -> Response:
         """`GET /api/openapi.json`."""

@@ -24,6 +24,7 @@ from echo_mcp.limits import BODY_LIMIT
 from echo_mcp.mcp_endpoint import coded
 from echo_mcp.registry import Registry, ToolRecord
 
+KEY_IN_META = "echo/idempotency-key"
 INSTRUCTIONS_LIMIT = 2048
 """Longest instructions and descriptions in characters: clients cut them there."""
 
@@ -85,14 +86,14 @@ class McpDoor:
     async def _list_tools(self, _: Any, params: types.PaginatedRequestParams) -> types.ListToolsResult:
         return self._tools
 
-    async def _call_tool(self, _: Any, params: types.CallToolRequestParams) -> dict[str, Any]:
+    async def _call_tool(self, context: Any, params: types.CallToolRequestParams) -> dict[str, Any]:
         record = self._registry.find(params.name)
         if record is None:
             near = self._registry.nearest(params.name)
             hint = f" Did you mean {near}?" if near else ""
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool.{hint}", {"code": "not-found"})
         arguments = params.arguments or {}
-        envelope = await self._registry.call(record.name, arguments)
+        envelope = await self._registry.call(record.name, arguments, _client_key(context, params))
         return {
             "content": [{"type": "text", "text": outcomes.text(record.render, envelope, record.limit(arguments))}],
             "structuredContent": envelope,
@@ -172,3 +173,12 @@ def _listed(record: ToolRecord) -> types.Tool:
         output_schema=record.output_schema,
         annotations=types.ToolAnnotations.model_validate(record.annotations),
     )
+
+
+def _client_key(context: Any, params: types.CallToolRequestParams) -> str:
+    """The client's own name for the call: `_meta` first, then the header of the HTTP request there may be."""
+    key = (params.meta or {}).get(KEY_IN_META)
+    if key is not None:
+        return key if isinstance(key, str) and key else "\0"  # no text: refused as a key
+    request = getattr(context, "request", None)
+    return request.headers.get("idempotency-key", "") if request is not None else ""

@@ -111,8 +111,9 @@ class MemoryToolset:
             hopeless=self._ctx.reach.silent if tool.name == "echo_load" else None,
         )
 
-    def _run(self, tool: echo_tools.Tool, arguments: Arguments) -> Envelope:
-        return echo_offline.run(tool, arguments, self._own.get(tool.name, self._ctx))
+    def _run(self, tool: echo_tools.Tool, arguments: Arguments, client_key: str = "") -> Envelope:
+        ctx = self._own.get(tool.name, self._ctx)
+        return echo_offline.run(tool, arguments, ctx.varied(client_key=client_key) if client_key else ctx)
 
     def _known(self, tool: echo_tools.Tool, arguments: Arguments) -> Envelope | None:
         return echo_known.known(tool, arguments, self._own.get(tool.name, self._ctx))

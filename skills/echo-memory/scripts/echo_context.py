@@ -69,6 +69,7 @@ class OpContext:
     further rows of `echo_health`: name -> (whether all is well, one line). running: the write this context is for.
     resumed: what an earlier run of it left, None when this is the first. watch: what was written and is to be looked at
     again; None where the vault loses nothing. day_lines: where calls meet that log in one day note.
+    client_key: what the client calls this write, so that it is made once however often it is sent.
     """
 
     vault: Vault
@@ -100,6 +101,7 @@ class OpContext:
     resumed: Optional[Resumed] = None
     offline: Optional[KnownVault] = None
     day_lines: Batches[str] = field(default_factory=Batches)
+    client_key: str = ""
 
     def __post_init__(self) -> None:
         self.linker = LinkerCache(self.catalog)

@@ -6,7 +6,7 @@ changes nothing leaves nothing there. One that breaks off half-way stays there, 
 from __future__ import annotations
 
 import sqlite3
-from typing import Any, Callable, Dict, Iterator, List, Mapping
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import echo_known
 import echo_tools
@@ -18,6 +18,7 @@ from echo_core.guards import refuse_secrets
 from echo_queue import Outbox
 from echo_queue_rows import Running, call_of
 from echo_queue_vault import OutboxVault
+from echo_repeats import FOLLOWS, first_answer, key_of
 from echo_replay import INLINE_S, flush, reason_of
 from echo_tools import Tool
 
@@ -54,7 +55,6 @@ QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
 """Tools that deal with the outbox themselves."""
 FULL = "disk-full"
 """The reason of a failed write that waiting does not cure; the caller has to know at once."""
-FOLLOWS = "The vault is not reachable now; the write follows as soon as it is."
 OWED = "A part of it is in the vault. The rest is tried again; tell the operator what stands in its way."
 _OUTAGES = frozenset(kind.code for kind in VaultError.__subclasses__())
 
@@ -133,6 +133,26 @@ def _write(tool: Tool, arguments: Mapping[str, Any], behind: bool, outbox: Outbo
         return echo_tools.carry_out(tool, values, warnings, ctx, op_id)
     checked = given(tool.params, values)
     op = Running(op_id, tool.name, checked, ctx.clock.instant(), call_of(tool.name, checked))
+    try:
+        op.key = key_of(ctx.client_key)
+        with outbox.one_at_a_time(op.key or op.call):
+            return _asked_before(op, outbox, ctx) or _begun(op, tool, values, warnings, behind, outbox, ctx)
+    except EchoError as refused:
+        return refused.envelope()
+
+
+def _asked_before(op: Running, outbox: Outbox, ctx: OpContext) -> Optional[Envelope]:
+    """The first answer, when the call was sent before and that still counts."""
+    try:
+        return first_answer(op, outbox, ctx)
+    except (OSError, sqlite3.Error):  # a broken outbox is said where a write depends on it
+        return None
+
+
+def _begun(
+    op: Running, tool: Tool, values: Mapping[str, Any], warnings: List[str], behind: bool, outbox: Outbox,
+    ctx: OpContext,
+) -> Envelope:
     if behind:
         away = VaultUnreachable("earlier writes still wait for the vault",
                                 hint="Look again when they have arrived; see echo_health.")
@@ -140,7 +160,7 @@ def _write(tool: Tool, arguments: Mapping[str, Any], behind: bool, outbox: Outbo
     with outbox.carrying_out(op):
         # The time stands still for the call: a replay after a crash has to write the same lines.
         here = ctx.varied(clock=ctx.clock.at(op.instant), running=op)
-        envelope = echo_tools.carry_out(tool, values, warnings, here, op_id)
+        envelope = echo_tools.carry_out(tool, values, warnings, here, op.op_id)
         try:
             return _settled(op, envelope, warnings, outbox, ctx)
         except (OSError, sqlite3.Error) as trouble:
@@ -159,6 +179,8 @@ def _settled(op: Running, envelope: Envelope, warnings: List[str], outbox: Outbo
             outbox.owe(op.op_id)
         elif op.stored:
             outbox.finish(op, envelope)
+        elif op.key:
+            outbox.note_answer(op, envelope)
         return envelope
     full = envelope.get("reason") == FULL
     if op.writes and not (full and not op.targets):

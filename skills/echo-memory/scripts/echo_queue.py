@@ -7,6 +7,7 @@ asks again hears the same. The command line and the server each have an outbox o
 """
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -20,6 +21,7 @@ from echo_core.errors import NotFound
 from echo_core.state.database import StateDatabase
 from echo_core.state.kernel_lock import KernelLock
 from echo_queue_rows import (
+    DONE,
     FILE,
     PARKED,
     REPLAYING,
@@ -35,6 +37,13 @@ from echo_queue_rows import (
 
 PAGE = 100
 """Rows read at once."""
+KEYED_S, UNKEYED_S = 24 * 3600.0, 600.0
+"""How long the answer to a done write is kept, with a client's key and without one."""
+CLOCK_SLACK_S = 60.0
+"""A time further in the future than this was written by a clock that was wrong."""
+TIDY_S = 60.0
+LONGEST_TURN_S = 60.0
+"""A call waits no longer for an equal one that is under way."""
 _Answer = TypeVar("_Answer")
 
 
@@ -45,6 +54,19 @@ class Depth(NamedTuple):
     waiting: int
     parked: int
     oldest_s: float
+
+
+class Answered(NamedTuple):
+    """A write of a call that was sent before.
+
+    answer: what was answered, empty while the write waits. targets: path to version of what it wrote, "" for a note
+    that went.
+    """
+
+    op_id: str
+    call: str
+    answer: Dict[str, Any]
+    targets: Dict[str, str]
 
 
 class Outbox:
@@ -67,6 +89,8 @@ class Outbox:
         self._void: Set[str] = set()
         self._thread = threading.local()
         self._seen_empty = False
+        self._calls: Dict[str, threading.Lock] = {}
+        self._tidied = 0.0
         self.on_wait: Callable[[], None] = lambda: None
         """Called after each write that has to wait."""
 
@@ -88,6 +112,36 @@ class Outbox:
             self._thread.running = None
             with self._guard:
                 self._under_way.discard(op.op_id)
+
+    @contextmanager
+    def one_at_a_time(self, name: str) -> Iterator[None]:
+        """Let calls of one name, of all threads, run one after the other, at most LONGEST_TURN_S each."""
+        with self._guard:
+            turn = self._calls.setdefault(name, threading.Lock())
+        taken = turn.acquire(timeout=LONGEST_TURN_S)
+        try:
+            yield
+        finally:
+            if taken:
+                turn.release()
+            with self._guard:
+                if not turn.locked():
+                    self._calls.pop(name, None)
+
+    def answered_key(self, key: str, within_s: float) -> Optional[Answered]:
+        """The write that a client called `key`, if it is not done or was done in the last `within_s` seconds."""
+        return self._answered("client_key = ? AND (state <> 'done' OR done_at BETWEEN ? AND ?)", key, within_s)
+
+    def answered_call(self, call: str, within_s: float) -> Optional[Answered]:
+        """The last write of exactly this call that was done in the last `within_s` seconds."""
+        return self._answered("call = ? AND state = 'done' AND done_at BETWEEN ? AND ?", call, within_s)
+
+    def _answered(self, which: str, name: str, within_s: float) -> Optional[Answered]:
+        now = time.time()
+        rows = self._ask(f"SELECT op_id, call, answer, targets FROM intent WHERE vault = ? AND {which} "  # noqa: S608
+                         "ORDER BY id DESC LIMIT 1", (self._vault, name, now - within_s, now + CLOCK_SLACK_S))
+        return next((Answered(op_id, call, json.loads(answer or "{}"), json.loads(targets or "{}"))
+                     for op_id, call, answer, targets in rows), None)
 
     def begin(self, op: Running, first: First) -> None:
         """Keep the write before it touches the vault; durable when this returns."""
@@ -127,8 +181,25 @@ class Outbox:
         self._change(
             "UPDATE intent SET state = 'done', owner = '', reason = '', arguments = '', begun = '', answer = ?, "
             "targets = ?, done_at = ? WHERE op_id = ?",
-            (as_json(answer), as_json(op.targets), time.time(), op.op_id), durable=False,
+            # The members of an answer keep their order: whoever asks again gets the same text.
+            (json.dumps(answer, ensure_ascii=False), as_json(op.targets), time.time(), op.op_id), durable=False,
         )
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Now and then remove what was done too long ago to be asked for again."""
+        if time.monotonic() - self._tidied >= TIDY_S:
+            self._tidied = time.monotonic()
+            now = time.time()
+            self._change(
+                "DELETE FROM intent WHERE state = 'done' AND (done_at < ? OR done_at > ? OR "
+                "(client_key = '' AND done_at < ?))",
+                (now - KEYED_S, now + CLOCK_SLACK_S, now - UNKEYED_S), durable=False)
+
+    def note_answer(self, op: Running, answer: Mapping[str, Any]) -> None:
+        """Keep the answer to a keyed call that had nothing to write."""
+        self._insert(op, DONE)
+        self.finish(op, answer)
 
     def forget(self, op: Running) -> None:
         """The write had no effect and was answered so: it must never be replayed."""

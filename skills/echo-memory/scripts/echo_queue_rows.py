@@ -13,10 +13,10 @@ FILE = "queue.sqlite3"
 FORMAT = 1
 """`user_version` of the file; 0 is the release that only kept writes while the vault was away."""
 
-RUNNING, WAITING, REPLAYING, LATE, PARKED = "running", "waiting", "replaying", "late", "parked"
+RUNNING, WAITING, REPLAYING, LATE, PARKED, DONE = "running", "waiting", "replaying", "late", "parked", "done"
 """What a row's write is: under way in `owner`; to be replayed before anything else is written; being replayed by
-`owner`; in the vault, only its entry in the entity index is owed, since somebody held the lock; in need of a decision.
-A sixth state is "done"."""
+`owner`; in the vault, only its entry in the entity index is owed, since somebody held the lock; in need of a decision;
+in the vault, only its answer is kept for clients that ask again."""
 
 _TABLES = """
 CREATE TABLE intent (
