@@ -97,6 +97,25 @@ def test_finding_some_words_is_the_same_as_reading_all_and_keeping_those() -> No
     assert list(find_words(text, wanted)) == [word for word in words(text) if wanted.intersection(word.tokens)]
 
 
+@given(st.lists(st.sampled_from([
+    "flies", "Flying", "(added)", "a.b++", "c++,", "c#", "i", "I'm", "don't", "Ada's", "fooBar", "HTTPServer",
+    "snake_case", "[[notes/a-b|Plan", "B]]", "x2", "2-x", "~tilde", "_em_", "**Bold**", "x.y", "@me", "a/b:c", "Zürich",
+    "naïve-ish", "-",
+]), max_size=12), st.integers(0, 40), st.booleans())
+def test_the_quick_way_reads_every_chunk_that_may_hold_a_word(chunks: list[str], chosen: int, prefix: bool) -> None:
+    """Plain words, links, identifiers, names of languages: all words with the tokens looked for are found."""
+    text = " ".join(chunks)
+    tokens = sorted({token for word in words(text) for token in word.tokens if token.startswith(PREFIX) == prefix})
+    wanted = set(tokens[chosen % max(1, len(tokens)):][:2])
+    assert find_words(text, wanted) == [word for word in words(text) if wanted.intersection(word.tokens)]
+
+
+@given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=12))
+def test_a_stem_begins_like_its_word(word: str) -> None:
+    """Words that begin with other letters need not be looked at to find it."""
+    assert stem(word)[:2] == word[:2]
+
+
 def test_a_query_word_is_given_once() -> None:
     """Repeating a word makes it no more important."""
     assert query_words("ada Ada ADA") == query_words("ada")

@@ -18,10 +18,11 @@ _LINE_END = re.compile("\r\n|\r|\n")
 _UNSPACED = re.compile("[\u0e01-\u0e4e\u1000-\u109f\u1780-\u17d3\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff]")
 _UNSPACED_PER_WORD = 2
 _LONGEST_WORD = 10
-# Where a long section may be cut, the best places first: between paragraphs, lines, sentences, words.
+# Where a long section may be cut, the best places first: between paragraphs, lines, sentences, words; right behind
+# what matches. Each begins with one set of characters, for which the interpreter has a quick search.
 _CUTS = (
-    re.compile("(?<=\n)(?=[ \t]*\n)|(?<=\r)(?=[ \t]*\r)"), re.compile("(?<=\n)|(?<=\r)(?!\n)"),
-    re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？；])"), re.compile(r"(?<=\s)(?=\S)"),
+    re.compile("[\n\r](?:(?<=\n)(?=[ \t]*\n)|(?<=\r)(?=[ \t]*\r))"), re.compile("[\n\r](?:(?<=\n)|(?!\n))"),
+    re.compile(r"[.!?…。！？；](?:(?<=[。！？；])|(?=\s))"), re.compile(r"\s(?=\S)"),
 )
 _HARD_CUT = 2000
 
@@ -130,9 +131,8 @@ def _parts(text: str, start: int, end: int, level: int) -> Iterator[Tuple[int, i
 def _between(cut: "re.Pattern[str]", text: str, start: int, end: int) -> Iterator[Tuple[int, int]]:
     left = start
     for match in cut.finditer(text, start, end):
-        if match.start() > left:
-            yield left, match.start()
-            left = match.start()
+        yield left, match.end()
+        left = match.end()
     yield left, end
 
 

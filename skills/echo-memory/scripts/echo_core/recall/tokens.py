@@ -33,6 +33,9 @@ _MARKS = (
 _LETTER = f"(?:[^\\W{_PAIRED}]|[{_MARKS}])"
 _RUN = re.compile(f"[{_PAIRED}]+|{_LETTER}+(?:[-./'\u2019\u02bc:@\\\\]{_LETTER}+)*(?:\\+\\+|#(?!\\w))?")
 _PAIRED_RUN = re.compile(f"[{_PAIRED}]+")
+# What may stand around a plain word without being part of it; a + or # may be.
+_AROUND = "\"'()[]{}<>*.,;:!?|=-/\\`~"
+_NO_PUNCTUATION = str.maketrans("", "", _AROUND + "_@")
 _IS_PAIRED = re.compile(f"[{_PAIRED}]")
 # Of these NFKC makes something else, or something else of them and their neighbours.
 _UNSTABLE = re.compile(
@@ -71,7 +74,8 @@ def find_words(text: str, tokens: AbstractSet[str]) -> List[Word]:
 def _find_spaced(text: str, tokens: AbstractSet[str]) -> List[Word]:
     """The words in scripts with spaces, in no order."""
     found: List[Word] = []
-    chunks = set(text.split())
+    starts = set(map(_start, tokens))
+    chunks = {chunk for chunk in set(text.split()) if _may_hold(chunk, starts)}
     holders = _chunks_with(chunks).holders
     for chunk in {chunk for token in tokens for chunk in chunks.intersection(holders.get(token, ()))}:
         place = text.find(chunk)
@@ -85,6 +89,26 @@ def _find_spaced(text: str, tokens: AbstractSet[str]) -> List[Word]:
                             found.append(Word(run.start(), run.end(), held))
             place = text.find(chunk, end)
     return found
+
+
+def _may_hold(chunk: str, starts: AbstractSet[str]) -> bool:
+    """False when a chunk surely has no token that begins with one of these, as `_start` gives them.
+
+    Stem and prefix of a plain word begin with its own first two letters, every other token with two that stand
+    somewhere in the chunk. What is not ASCII has to be read.
+    """
+    if not chunk.isascii():
+        return True
+    word = chunk.strip(_AROUND)
+    if word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
+        return word[:2].lower() in starts
+    bare = word.lower().translate(_NO_PUNCTUATION)
+    return any(start in bare for start in starts)
+
+
+def _start(token: str) -> str:
+    """The first two letters, digits or signs of a token."""
+    return token[token.startswith(PREFIX):].translate(_NO_PUNCTUATION)[:2]
 
 
 def _find_pairs(text: str, pairs: Sequence[str]) -> List[Word]:
