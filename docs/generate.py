@@ -117,6 +117,8 @@ def settings_page() -> str:
         "| `echo-mcp serve` | needs `ECHO_BASE` and `ECHO_MCP_TOKEN` |",
         "| `echo-mcp stdio` | needs `ECHO_BASE`; token, host and port mean nothing. One client at a time |",
         "| `echo-mcp queue` | those of the server whose [queue](troubleshooting.md#writes-that-wait) it shows |",
+        "| `echo-mcp forget PATH` | those of the server whose traces of a note it [removes]"
+        "(troubleshooting.md#a-note-that-has-to-be-forgotten) |",
         "| `echo-mcp backup` | those of the server whose vault it [saves](backup.md); all optional after `make run` |",
         "",
         *_paragraph("""`serve` and `stdio` set no vault up: run `echo.py bootstrap` once. `ECHO_STATE_DIR` must lie

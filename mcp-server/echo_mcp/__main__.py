@@ -10,8 +10,8 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from echo_mcp import __version__, logs, settings, statedir
 from echo_mcp.backup import cli
@@ -36,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _backup(found, args)
         statedir.prepare_state(found.state_dir)
         if args.command == "queue":
-            return _queue(found, args.do, args.id)
+            return _answered("queue", lambda wiring: wiring.queue(found, args.do, args.id))
+        if args.command == "forget":
+            return _answered("forget", lambda wiring: wiring.forget(found, args.path, args.drop_waiting))
         with statedir.held(found.state_dir):
             return _stdio(found) if args.command == "stdio" else _http(found)
     except settings.SettingsFault as fault:
@@ -59,6 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     queue.add_argument("do", nargs="?", default="list", choices=("list", "retry", "drop"),
                        help="list them; replay a parked write again; forget one, or a conflict, for good")
     queue.add_argument("id", nargs="?", default="", help="of the write or the conflict")
+    forget = commands.add_parser("forget", help="remove every trace of a note but the note itself and backups")
+    forget.add_argument("path", help="vault path of the note, which may be gone")
+    forget.add_argument("--drop-waiting", action="store_true", help="also writes to it that have not arrived")
     cli.add_arguments(commands.add_parser("backup", help="make, list, verify and restore backups of the vault"))
     return parser
 
@@ -69,18 +74,18 @@ def _backup(found: settings.Settings, args: argparse.Namespace) -> int:
     return cli.run(args, found)
 
 
-def _queue(found: settings.Settings, do: str, item: str) -> int:
-    """Show or change the server's queue; a server that runs beside notices within seconds."""
+def _answered(command: str, work: Callable[[Any], dict[str, Any]]) -> int:
+    """Print the answer of a command that works beside a running server. work: gets the module that builds things."""
     from echo_core.errors import EchoError, outcome_of
     from echo_output import render
 
     from echo_mcp import wiring
 
     try:
-        envelope = wiring.queue(found, do, item)
+        envelope = work(wiring)
     except EchoError as failure:
         envelope = failure.envelope()
-    sys.stdout.write(render("queue", envelope) + "\n")
+    sys.stdout.write(render(command, envelope) + "\n")
     return outcome_of(envelope).exit_code
 
 

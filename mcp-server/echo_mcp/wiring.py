@@ -22,7 +22,7 @@ from echo_queue import Outbox
 from echo_queue_vault import OutboxVault
 from echo_replay import queue_op
 
-from echo_mcp import __version__, follow, http, jobs, logs
+from echo_mcp import __version__, follow, forgetting, http, jobs, logs
 from echo_mcp.alerts import Alerts
 from echo_mcp.asgi import App
 from echo_mcp.backup import opening, report
@@ -119,6 +119,8 @@ class Background:
         self._keeper = jobs.Repeated("keep", ctx.keep, KEEP_S)
         self._committer = jobs.Repeated("commit", ctx.feed.settle, settings.index_ttl_s)
         ctx.feed.behind, ctx.feed.changed = self.refresher.thread.wake, self._committer.wake
+        self._forgetter = jobs.Repeated(
+            "forget", forgetting.follower(ctx, settings, lambda: logs.event("forgotten")), forgetting.POLL_S)
         self._probe = jobs.probe(ctx.reach.probe, settings.state_dir, health, self._vault_answers)
         desk = opening.desk(settings)
         self.alerts = Alerts(desk.runs, settings.clock, Webhook(settings.notify_url) if settings.notify_url else None)
@@ -135,6 +137,7 @@ class Background:
         self._nightly.start()
         self._keeper.start()
         self._committer.start()
+        self._forgetter.start()
         self._concerns.thread.start()
         if self._folder:
             jobs.watch(self._folder, self._changed, self._stop)
@@ -164,6 +167,7 @@ class Background:
         self._flusher.stop()
         self._keeper.stop()
         self._committer.stop()
+        self._forgetter.stop()
         self._probe.stop()
         self._nightly.stop()
         self._concerns.thread.stop()
@@ -269,6 +273,15 @@ def embed(settings: Settings) -> Settings:
 
 def _with_token(settings: Settings) -> Settings:
     return settings if settings.token else dataclasses.replace(settings, token=kept_token(settings.state_dir))
+
+
+def forget(settings: Settings, path: str, drop_waiting: bool) -> dict[str, Any]:
+    """What `forgetting.forget` answers. Raises what it raises."""
+    ctx = build_context("", settings.clock, settings.state_dir, backend=settings.place.open())
+    try:
+        return forgetting.forget(ctx, settings, path, drop_waiting)
+    finally:
+        ctx.close()
 
 
 def queue(settings: Settings, do: str, item: str) -> dict[str, Any]:

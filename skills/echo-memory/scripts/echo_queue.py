@@ -15,7 +15,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, TypeVar
 
 from echo_core.errors import NotFound
 from echo_core.state.database import StateDatabase
@@ -313,6 +313,20 @@ class Outbox:
         self._decide("DELETE FROM intent WHERE op_id = ? AND vault = ? "
                      "AND state NOT IN ('running', 'replaying', 'done')", op_id)
 
+    def waiting_for(self, path: str) -> List[str]:
+        """Op ids of the writes that are not done and name the note `path`, or had begun to write it."""
+        return [row[0] for row in self._ask(
+            "SELECT op_id, arguments, begun FROM intent WHERE vault = ? AND state <> 'done'", (self._vault,),
+        ) if _names(path, row[1:])]
+
+    def purge(self, path: str) -> None:
+        """Remove every row that names the note `path`, done or not, and what SQLite keeps of removed rows."""
+        rows = self._ask("SELECT op_id, arguments, begun, answer, targets FROM intent WHERE vault = ?", (self._vault,))
+        for op_id in [row[0] for row in rows if _names(path, row[1:])]:
+            self._change("DELETE FROM intent WHERE op_id = ?", (op_id,), durable=True)
+        if self._file.exists():
+            self._file.compact()
+
     def close(self) -> None:
         """Close the file and let go of what says that this process lives."""
         self._file.close()
@@ -371,6 +385,12 @@ class Outbox:
     def _remove_owner(self, owner: str) -> None:
         if owner:
             _unlink(self._owner_file(owner))
+
+
+def _names(path: str, columns: Iterable[str]) -> bool:
+    """Whether a path stands in one of the JSON texts."""
+    quoted = as_json(path), json.dumps(path)
+    return any(text in column for text in quoted for column in columns)
 
 
 def _unlink(path: str) -> None:

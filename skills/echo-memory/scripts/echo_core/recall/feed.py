@@ -131,6 +131,16 @@ class SearchFeed:
             except IndexLost:
                 self._lose(index)
 
+    def renew(self) -> None:
+        """Begin again with an empty index, whose files hold nothing of the former one."""
+        with self._reading, self._lock, self._making:
+            index, self._search, self._todo = self._search, None, None
+            self._pending, self._pending_chars = {}, 0
+            if index is not None:
+                index.close(lost=True)
+        if self.behind is not None:
+            self.behind()
+
     def close(self) -> None:
         """Keep what was indexed and let go of the files; the next search opens them again."""
         self.settle(fully=True)
