@@ -75,6 +75,17 @@ def test_looking_makes_nothing(history, state):
     assert not state.exists()
 
 
+def test_opening_it_again_to_look_writes_nothing(history, state):
+    """The file stays as it is: every write of one would hold up a note that is being synced."""
+    write(history, "a.md", None, b"one")
+    history.close()
+    file = state / "history/history.sqlite3"
+    os.utime(file, ns=(1, 1))
+    assert len(history.versions("a.md")) == 1
+    history.close()
+    assert file.stat().st_mtime_ns == 1
+
+
 def test_only_the_owner_can_read_the_history(history, state):
     """Folders 0700, files 0600, SQLite's companions too."""
     write(history, "a.md", None, b"secret")

@@ -11,6 +11,7 @@ from echo_core.atomic import private_folder
 
 BUSY_S = 10.0
 """Seconds a transaction waits for another process's."""
+_INCREMENTAL = 2
 _Answer = TypeVar("_Answer")
 
 
@@ -99,7 +100,8 @@ class StateDatabase:
         os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(self._file, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            if connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):  # setting it again is a write
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("PRAGMA journal_size_limit = 16777216")
