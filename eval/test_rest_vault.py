@@ -230,7 +230,7 @@ def test_a_part_of_a_note_is_no_file():
         def send(self, method, target, headers, body, deadline, limit, fresh=False):
             if target.endswith("heading/One"):
                 return Answer(200, {"content-disposition": 'attachment; filename="a.md"'}, b"text of the section")
-            return Answer(200, {"content-type": "application/json"}, b'{"files": []}')
+            return Answer(200, {"content-type": "application/json"}, b'{"files": ["b.md"]}')
 
     vault = RestVault(parse_address("http://127.0.0.1:27123"), KEY, transport=Canned())
     for path in ("a.md/heading/One", "folder"):

@@ -220,7 +220,8 @@ def build(settings: Settings) -> Parts:
 
 def _patient(settings: Settings) -> Place:
     """The vault's place; an API gives up a little before the call does, so that a write can still be kept for later."""
-    return dataclasses.replace(settings.place, timeout_s=VAULT_SHARE * settings.timeout_s)
+    return dataclasses.replace(
+        settings.place, timeout_s=VAULT_SHARE * settings.timeout_s, probes=not settings.read_only)
 
 
 def _search(settings: Settings) -> Callable[[int], SearchIndex]:

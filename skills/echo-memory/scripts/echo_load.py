@@ -91,6 +91,8 @@ class _Reading:
         try:
             return read()
         except (EchoError, OSError, sqlite3.Error) as failure:  # the last two: a queue that is broken
+            if isinstance(failure, VaultUnreachable) and failure.data.get("reason") == "loading":
+                raise  # no note can be read now, and what is known answers instead
             self._ctx.vault.check()
             self.warnings.append(f"{what}: not available ({getattr(failure, 'code', 'broken')})")
             return otherwise

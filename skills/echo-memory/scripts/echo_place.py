@@ -19,13 +19,14 @@ DEFAULT_TIMEOUT_S = 10
 
 @dataclass(frozen=True)
 class Place:
-    """folder: absolute path, "" for an API. key, ca_file, timeout_s: of an API, see `echo_core.vault.rest`."""
+    """folder: absolute path, "" for an API. key, ca_file, timeout_s, probes: of an API, see `echo_core.vault.rest`."""
 
     folder: str
     address: Optional[Address] = None
     key: str = field(default="", repr=False)
     ca_file: str = ""
     timeout_s: float = DEFAULT_TIMEOUT_S
+    probes: bool = True
 
     @property
     def name(self) -> str:
@@ -46,7 +47,7 @@ class Place:
             return FolderVault(self.folder)
         from echo_core.vault.rest import RestVault
 
-        return RestVault(self.address, self.key, self.timeout_s, self.ca_file)
+        return RestVault(self.address, self.key, self.timeout_s, self.ca_file, probes=self.probes)
 
 
 def place_of(base: str, key: str = "", ca_file: str = "", timeout_s: float = DEFAULT_TIMEOUT_S) -> Place:

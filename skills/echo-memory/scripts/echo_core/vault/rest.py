@@ -31,11 +31,12 @@ _BATCH = 64
 class RestVault(Vault):
     """A vault at `address`.
 
-    timeout_s: total time of one method. transport: the seam; by default the standard library's.
+    timeout_s: total time of one method. transport: the seam; by default the standard library's. probes: whether a vault
+    that shows no file at all may be asked by writing one; False where nothing may be written.
     """
 
     def __init__(self, address: Address, key: str, timeout_s: float = 10.0, ca_file: str = "",
-                 transport: Optional[Transport] = None) -> None:
+                 transport: Optional[Transport] = None, probes: bool = True) -> None:
         self._transport = transport or HttpTransport(address, ca_file)
         self._client = RestClient(self._transport, key)
         self._secure = address.scheme == "https"
@@ -45,7 +46,7 @@ class RestVault(Vault):
         self._writes = RestWrites(self._client, self._names)
         self._scan = RestScan(self._client, self._names, self._until)
         self._versions: Dict[str, object] = {}
-        self._claims = Claims(self._client, self._writes, self._names, self._scan)
+        self._claims = Claims(self._client, self._writes, self._names, self._scan, probes)
 
     def read(self, path: str) -> bytes:
         path = check_path(path)
@@ -58,6 +59,8 @@ class RestVault(Vault):
             found = self._client.file(others[0], until)
         if found is None:
             self._claims.refuse_hidden(path, until)
+            if not is_inside(path, LOCKS):
+                self._claims.require_loaded(until)
             raise missing(path, others)
         return found
 
@@ -111,6 +114,7 @@ class RestVault(Vault):
             until = self._until()
             if self._client.file(path, until) is not None:
                 raise conflict(path, "exists already")
+            self._claims.require_loaded(until)
             self._client.put(path, data, until, kind=BYTES)
             if self._client.file(path, self._until()) != data:
                 raise VaultBadResponse(f"The vault accepted {path} and did not keep it", reason="phantom", path=path)
@@ -163,7 +167,10 @@ class RestVault(Vault):
 
     def walk(self) -> Iterator[Stat]:
         """See `rest_scan`: sizes and times are Obsidian's; a file that is no note has neither, both are 0."""
-        return iter(self._scan.files())
+        found = self._scan.files()
+        if not found:
+            self._claims.require_loaded(self._until())
+        return iter(found)
 
     def expect(self, known: Callable[[str], bool]) -> None:
         """The notes of the last walk are known anyway."""

@@ -1,10 +1,11 @@
 """Whether a file may be created behind the REST API, which knows no create-only write (spec 2.3, 6.1)."""
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Callable, Optional, Set
 
-from echo_core.errors import InvalidPath, VaultUnreachable
+from echo_core.errors import EchoError, InvalidPath, VaultUnreachable
 from echo_core.paths import is_inside, is_note, parent
 from echo_core.vault.base import version_of
 from echo_core.vault.refusals import conflict
@@ -18,12 +19,25 @@ HOLD_S = 2.0
 LOCKS = "_agent/locks"
 """Files of our own making: nobody spells them otherwise, and they come and go."""
 _PAUSE_S = 0.2
+PROBE = f"{LOCKS}/loaded.md"
+"""A file of ours: an index that takes it in is there. It is removed at once."""
+PROBE_TEXT = b"ECHO looks whether Obsidian has loaded this vault. This file may be removed.\n"
+PROVED_S = 30.0
+"""How long an empty vault that has shown the probe counts as loaded."""
 
 
 class Claims:
-    """Claims on places of one vault. known: whether somebody, such as the entity index, knows a note at a path."""
+    """Claims on places of one vault. known: whether somebody, such as the entity index, knows a note at a path.
 
-    def __init__(self, client: RestClient, writes: RestWrites, names: Spellings, scan: RestScan) -> None:
+    probes: whether a vault that shows no file at all may be asked by writing one.
+    """
+
+    def __init__(
+        self, client: RestClient, writes: RestWrites, names: Spellings, scan: RestScan, probes: bool,
+    ) -> None:
+        self._probes = probes
+        self._proved_at = float("-inf")
+        self._probe_left = False
         self._client = client
         self._writes = writes
         self._names = names
@@ -37,6 +51,7 @@ class Claims:
         if is_inside(path, LOCKS):
             return
         found = self._names.matches(path, until)
+        self.require_loaded(until)
         if found.below_file:
             raise InvalidPath(f"{path} would lie below a file", field="path")
         if path in map(nfc, found.folders):
@@ -55,6 +70,33 @@ class Claims:
         """Raise VaultUnreachable for a file that answers 404 though somebody knows it and nobody has removed it."""
         if self._is_known(path) and not self.is_gone(path, until):
             raise _hidden(path)
+
+    def require_loaded(self, until: float) -> None:
+        """Raise VaultUnreachable while the vault shows no file at all and would not even show one of ours.
+
+        An Obsidian that has not loaded its vault answers 404 for every note, and a PUT writes over the file that is
+        there. Whatever shows a file is loaded. A vault that shows none is empty only when it shows what was just
+        written.
+        """
+        if self._names.shows_something(until):
+            self._tidy(until)
+            return
+        if self._scan.notes or not self._probes:
+            raise _loading()
+        if time.monotonic() - self._proved_at >= PROVED_S:
+            self._probe_left = True
+            self._client.put(PROBE, PROBE_TEXT, until)
+            if self._client.file(PROBE, until) != PROBE_TEXT:
+                raise _loading()
+            self._proved_at = time.monotonic()
+            self._tidy(until)
+
+    def _tidy(self, until: float) -> None:
+        """Remove the probe, which a vault that was still loading has kept; a failure leaves it to the next time."""
+        if self._probe_left:
+            with contextlib.suppress(EchoError):
+                self._client.remove(PROBE, until)
+                self._probe_left = False
 
     def _is_known(self, path: str) -> bool:
         return path in self._scan.notes or (is_note(path) and self.known(path))
@@ -99,6 +141,11 @@ class Claims:
                 raise conflict(path, "is not what you read", version_of(now))
             time.sleep(_PAUSE_S)
         raise _hidden(path)
+
+
+def _loading() -> VaultUnreachable:
+    return VaultUnreachable("The vault shows no file at all; Obsidian may still be loading it", reason="loading",
+                            hint="Try again in half a minute. If the vault is new, run `echo.py bootstrap` once.")
 
 
 def _hidden(path: str) -> VaultUnreachable:

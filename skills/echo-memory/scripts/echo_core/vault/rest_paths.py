@@ -10,6 +10,8 @@ from echo_core.paths import case_key, parent
 
 WALK_S = 90.0
 """How long the names that a walk saw serve; another program's new file may go unseen that long anyway."""
+SHOWN_S = 1.0
+"""How long a walk or a listing that showed something tells that the vault is loaded: Obsidian may be started anew."""
 Lister = Callable[[str, float], Optional[List[str]]]
 
 
@@ -32,7 +34,8 @@ class Spellings:
     """
 
     def __init__(self, list_raw: Lister) -> None:
-        self._list_raw = list_raw
+        self._list = list_raw
+        self._loaded_until = float("-inf")
         self._lock = threading.Lock()
         self._raw: Dict[str, str] = {}
         self._files: Dict[str, Set[str]] = {}
@@ -46,6 +49,18 @@ class Spellings:
             for path in paths:
                 self._add(path)
             self._walked_at = time.monotonic()
+            if self._files:
+                self._loaded_until = self._walked_at + SHOWN_S
+
+    def shows_something(self, until: float) -> bool:
+        """Whether the vault shows any file: as of a walk or a listing of late, else asked of its root."""
+        return time.monotonic() < self._loaded_until or bool(self._list_raw("", until))
+
+    def _list_raw(self, folder: str, until: float) -> Optional[List[str]]:
+        entries = self._list(folder, until)
+        if entries:
+            self._loaded_until = max(self._loaded_until, time.monotonic() + SHOWN_S)
+        return entries
 
     def made(self, path: str) -> None:
         """We have just created this file."""
