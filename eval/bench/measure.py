@@ -22,6 +22,7 @@ SCRIPTS = HERE.parent.parent / "skills/echo-memory/scripts"
 SKILL = SCRIPTS.parent / "SKILL.md"
 Row = dict[str, Any]
 WARM_UP = 10
+BACKUP_S = 300.0
 CHARS_PER_TOKEN = 4
 
 
@@ -44,6 +45,14 @@ def started(which: str, vault: Path, state: Path, **env: str) -> Iterator[tuple[
         server.stop()
 
 
+def backed_up(server: Server) -> None:
+    """Return when the backup that a first start makes is done: it takes time from the calls beside it, once a night."""
+    end = time.monotonic() + BACKUP_S
+    while not any('"event": "backup"' in line for line in server.lines):
+        assert time.monotonic() < end, "the first backup does not end"
+        time.sleep(0.1)
+
+
 def resident_mb(server: Server) -> int:
     """Resident memory of a server in MB, 0 where the system does not tell."""
     status = Path(f"/proc/{server.process.pid}/status")
@@ -54,13 +63,17 @@ def resident_mb(server: Server) -> int:
 
 
 def calls(notes: list[BenchNote], turn: int) -> dict[str, tuple[str, dict[str, Any]]]:
-    """One call of each kind that is measured, other ones each turn."""
+    """One call of each kind that is measured, other ones each turn.
+
+    The first recall takes in what the turn before has written, the second finds nothing new.
+    """
     note = notes[turn * 37 % len(notes)]
     return {
         "no-op": ("bench_noop", {}),
         "resolve": ("echo_resolve", {"mention": note.title}),
         "get_note": ("echo_get_note", {"path": note.path}),
         "recall": ("echo_recall", {"query": note.phrase}),
+        "recall again": ("echo_recall", {"query": notes[turn * 53 % len(notes)].phrase}),
         "append_note": ("echo_append_note", {"path": note.path, "line": f"- line of the bench, number {turn}."}),
         "capture": ("echo_capture", {
             # Nothing like any title so far, else the duplicate gate is what is measured.

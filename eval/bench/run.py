@@ -49,8 +49,8 @@ def measured(count: int, rounds: int) -> dict[str, Any]:
         measure.command_line(vault, cli_state, ["bootstrap"])
         notes = make_vault(vault, count)
         found: dict[str, Any] = {}
-        with measure.started("echo", vault, state) as (_, found["first_start"]):
-            pass
+        with measure.started("echo", vault, state) as (server, found["first_start"]):
+            measure.backed_up(server)
         with measure.started("bare", vault, state) as (bare, _), \
                 measure.started("echo", vault, state) as (server, found["second_start"]):
             found["latency"] = measure.latencies(server, bare, notes, rounds)

@@ -32,7 +32,7 @@ def serve_bare() -> None:
         serving.serve(app, bound, lambda: logs.event("listening", port=port), lambda: None)  # type: ignore[arg-type]
 
 
-def _noop(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _noop(arguments: Mapping[str, Any], client_key: str = "") -> dict[str, Any]:
     """Does nothing."""
     return {"ok": True, "arguments": dict(arguments)}
 
