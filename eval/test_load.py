@@ -194,6 +194,23 @@ def test_things_left_alone_are_counted(folder: Path) -> None:
     put(folder, "_agent/memory/working/b.md", "---\nupdated: 2026-11-20\n---\n")
     put(folder, "projects/active/c.md", "---\nupdated: 2026-09-01\n---\n")
     put(folder, "projects/active/d.md", "---\nupdated: 2026-11-01\n---\n")
-    answer = call(make_ctx(folder), "load")
+    ctx = make_ctx(folder)
+    answer = call(ctx, "load")
     assert answer["aging"] == 3
     assert "Aging" in answer["hint"]
+    ctx.catalog.refresh()
+    assert call(ctx, "load")["aging"] == 3
+
+
+def test_what_the_catalog_knows_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of projects cost a start of a session no read each."""
+    for number in range(20):
+        put(folder, f"projects/active/p{number}.md", "---\nupdated: 2026-09-01\n---\n")
+        os.utime(folder / f"vault/projects/active/p{number}.md", (1, 1))  # what was just written is read twice
+    ctx = make_ctx(folder)
+    ctx.catalog.refresh()
+    read: list[str] = []
+    inner = ctx.vault.read_many
+    monkeypatch.setattr(ctx.vault, "read_many", lambda paths: inner(read.extend(paths) or paths))
+    assert call(ctx, "load")["aging"] == 21  # an inbox item too
+    assert not [path for path in read if path.startswith("projects/")]

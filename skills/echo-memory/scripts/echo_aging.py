@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from echo_context import OpContext
 from echo_core import frontmatter
@@ -30,7 +30,8 @@ class Aging(NamedTuple):
 def aging_things(ctx: OpContext, items: Optional[Sequence[Item]] = None) -> List[Aging]:
     """Everything past its limit, notes first, then inbox items. A note without a readable date does not age.
 
-    items: the inbox, when the caller has read it. Reads two folders, not the whole vault. Raises vault errors.
+    items: the inbox, when the caller has read it. Lists two folders and reads the notes there that the catalog has not
+    met. Raises vault errors.
     """
     today = ctx.clock.today()
     found = [
@@ -45,13 +46,17 @@ def aging_things(ctx: OpContext, items: Optional[Sequence[Item]] = None) -> List
 
 def _ages(ctx: OpContext, folder: str, today: date) -> List[Tuple[str, int]]:
     """Each note directly in `folder` that says when it was updated, with the days since."""
-    ages = []
-    for path, data in ctx.vault.read_many(notes_in(ctx, folder)):
+    said: Dict[str, Tuple[Any, Any]] = {}
+    paths = notes_in(ctx, folder)
+    for path in paths:
+        note = ctx.catalog.facts(path)
+        if note is not None:
+            said[path] = note.updated, note.created
+    for path, data in ctx.vault.read_many([path for path in paths if path not in said]):
         values = frontmatter.parse(decode(data)[0]).values
-        day = _day(values.get("updated"), ctx) or _day(values.get("created"), ctx)
-        if day is not None:
-            ages.append((path, (today - day).days))
-    return ages
+        said[path] = values.get("updated"), values.get("created")
+    days = ((path, _day(updated, ctx) or _day(created, ctx)) for path, (updated, created) in sorted(said.items()))
+    return [(path, (today - day).days) for path, day in days if day is not None]
 
 
 def _day(value: Any, ctx: OpContext) -> Optional[date]:
