@@ -17,6 +17,7 @@ import echo_replay
 import watchfiles
 from echo_context import OpContext
 from echo_core.errors import EchoError, VaultAuth, VaultUnreachable
+from echo_core.state.reserve import Reserve
 from echo_edits import index_notes
 
 from echo_mcp import logs
@@ -168,15 +169,17 @@ class Refresher:
 
 
 def probe(check: Callable[[], None], state_dir: str, health: Health, answered: Callable[[], None]) -> Repeated:
-    """The daemon that asks the vault whether it answers, and looks at the state folder.
+    """The daemon that asks the vault whether it answers, and looks at the state folder and its reserve.
 
     It asks once each PROBE_S, a vault that is away each AWAY_S, one that refuses the key each KEY_S. check: raises the
     vault's errors. answered: called after each probe that went well.
     """
     trouble = ""
+    reserve = Reserve(state_dir)
 
     def once() -> None:
         nonlocal trouble
+        reserve.fill()
         health.probe_begins()
         failure: EchoError | None = None
         try:

@@ -204,6 +204,7 @@ def build(settings: Settings) -> Parts:
         "put_back": background.settler.put_back, "overwritten": background.settler.lost,
         "alerts": background.alerts.open(),
     }
+    ctx.checks["disk"] = lambda _: outbox.reserve.state()
     ctx.checks["backup"] = lambda _: report.verdict(health.backups, health.runs)
     toolsets: list[Toolset] = []
     if "memory" in settings.toolsets:

@@ -15,6 +15,7 @@ from echo_config import CliSettings, context_of
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import EchoError, InternalError, NotKept, VaultError, VaultUnreachable
 from echo_core.guards import refuse_secrets
+from echo_core.vault.os_errors import DISK_FULL
 from echo_queue import Outbox
 from echo_queue_rows import Running, call_of
 from echo_queue_vault import OutboxVault
@@ -53,8 +54,6 @@ AT_ONCE = frozenset({"echo_move_note", "echo_restore_note"})
 """Writes that are decided on what the vault holds now, so they do not wait; once begun they are carried to the end."""
 QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
 """Tools that deal with the outbox themselves."""
-FULL = "disk-full"
-"""The reason of a failed write that waiting does not cure; the caller has to know at once."""
 OWED = "A part of it is in the vault. The rest is tried again; tell the operator what stands in its way."
 _OUTAGES = frozenset(kind.code for kind in VaultError.__subclasses__())
 
@@ -182,7 +181,7 @@ def _settled(op: Running, envelope: Envelope, warnings: List[str], outbox: Outbo
         elif op.key:
             outbox.note_answer(op, envelope)
         return envelope
-    full = envelope.get("reason") == FULL
+    full = envelope.get("reason") == DISK_FULL  # waiting does not cure that; the caller has to know at once
     if op.writes and not (full and not op.targets):
         return _owed(op, envelope, outbox)
     if op.stored:

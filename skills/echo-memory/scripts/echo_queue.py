@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 from echo_core.errors import NotFound
 from echo_core.state.database import StateDatabase
 from echo_core.state.kernel_lock import KernelLock
+from echo_core.state.reserve import Reserve
 from echo_queue_rows import (
     DONE,
     FILE,
@@ -82,7 +83,9 @@ class Outbox:
         self.replaying = KernelLock(os.path.join(self.folder, "replay.lock"))
         """Held by the one process and thread that replays."""
         self._vault = vault
-        self._file = StateDatabase(self.folder, FILE, prepare, lambda: time.strftime("%Y-%m-%d-%H%M"))
+        self.reserve = Reserve(state_dir)
+        """What small writes get on a full disk."""
+        self._file = StateDatabase(self.folder, FILE, prepare, lambda: time.strftime("%Y-%m-%d-%H%M"), self.reserve)
         self._alive: Optional[KernelLock] = None
         self._guard = threading.Lock()
         self._under_way: Set[str] = set()
@@ -173,6 +176,7 @@ class Outbox:
         if last and last[0][1:] == (op.call, ""):
             return str(last[0][0])
         self._insert(op, WAITING)
+        self.reserve.fill()
         self._waits_now()
         return op.op_id
 

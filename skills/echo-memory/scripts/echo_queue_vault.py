@@ -8,10 +8,11 @@ import sqlite3
 from contextlib import contextmanager
 from typing import Dict, Iterator, Optional
 
-from echo_core.errors import Conflict, InvalidPath, NotFound, NotKept, VaultAuth
+from echo_core.errors import Conflict, InvalidPath, NotFound, NotKept, VaultAuth, VaultUnreachable
 from echo_core.paths import is_control
 from echo_core.vault.base import Vault, version_of
 from echo_core.vault.forwarding import ForwardingVault
+from echo_core.vault.os_errors import DISK_FULL
 from echo_queue import Outbox
 from echo_queue_rows import First, digest
 
@@ -27,7 +28,19 @@ class OutboxVault(ForwardingVault):
 
     def write(self, path: str, data: bytes, expected: Optional[bytes]) -> None:
         with self._step({path: version_of(data)}, First(path, digest(expected), digest(data))):
-            self._inner.write(path, data, expected)
+            try:
+                self._inner.write(path, data, expected)
+            except VaultUnreachable as failure:
+                if failure.data.get("reason") != DISK_FULL or not self._outbox.reserve.helps(len(data)):
+                    raise
+                if not self._holds(path, data):  # the disk may have refused only the sync that follows a write
+                    self._inner.write(path, data, expected)
+
+    def _holds(self, path: str, data: bytes) -> bool:
+        try:
+            return self._inner.read(path) == data
+        except NotFound:
+            return False
 
     def delete(self, path: str, expected: bytes) -> None:
         with self._step({path: ""}, First(path, digest(expected), "")):

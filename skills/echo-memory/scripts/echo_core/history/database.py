@@ -7,6 +7,7 @@ from typing import Callable, List, TypeVar
 
 from echo_core.errors import NoUndo
 from echo_core.state.database import StateDatabase
+from echo_core.state.reserve import Reserve
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS version (
@@ -42,7 +43,8 @@ class HistoryDatabase:
 
     def __init__(self, state_dir: str, stamp: Callable[[], str]) -> None:
         """stamp: a time for the name of a broken file that is set aside."""
-        self._file = StateDatabase(os.path.join(state_dir, "history"), "history.sqlite3", _make_tables, stamp)
+        self._file = StateDatabase(os.path.join(state_dir, "history"), "history.sqlite3", _make_tables, stamp,
+                                   Reserve(state_dir))
 
     @property
     def set_aside(self) -> List[str]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Callable, Iterator, List, Optional, TypeVar
 
 from echo_core.atomic import private_folder
+from echo_core.state.reserve import Reserve
 
 BUSY_S = 10.0
 """Seconds a transaction waits for another process's."""
@@ -19,17 +20,20 @@ class StateDatabase:
     """One connection for all threads, which take turns; other processes wait for each other's transactions.
 
     folder: made when first needed, 0700. name: of the file in it, 0600. prepare: gets every new connection, makes
-    tables. stamp: a time for the name of a broken file that is set aside.
+    tables. stamp: a time for the name of a broken file that is set aside. reserve: makes room for a transaction that
+    meets a full disk; None for files that can do without.
     """
 
     def __init__(
         self, folder: str, name: str, prepare: Callable[[sqlite3.Connection], None], stamp: Callable[[], str],
+        reserve: Optional[Reserve] = None,
     ) -> None:
         self.folder = folder
         self.name = name
         self._file = os.path.join(folder, name)
         self._prepare = prepare
         self._stamp = stamp
+        self._reserve = reserve
         self._lock = threading.RLock()
         self._connection: Optional[sqlite3.Connection] = None
         self._pid = 0
@@ -48,11 +52,7 @@ class StateDatabase:
         """
         with self._lock:
             try:
-                return self._once(work, durable)
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error):
-                    self.close()  # after a failed write or sync only a new connection sees what is on the disk
-                raise
+                return self._with_room(work, durable)
             except sqlite3.DatabaseError as error:
                 # The subclasses are about locks, space and constraints; the class itself is about a broken file.
                 if type(error) is not sqlite3.DatabaseError:
@@ -75,9 +75,23 @@ class StateDatabase:
                 self._connection.execute("PRAGMA incremental_vacuum").fetchall()
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    def _with_room(self, work: Callable[[sqlite3.Connection], _Answer], durable: bool) -> _Answer:
+        """`_once`, and once more with what the reserve gives when the disk is full."""
+        try:
+            return self._once(work, durable)
+        except (sqlite3.OperationalError, OSError) as error:
+            if self._reserve is None or not self._reserve.helps_after(error):
+                raise
+        return self._once(work, durable)
+
     def _once(self, work: Callable[[sqlite3.Connection], _Answer], durable: bool) -> _Answer:
-        with self._transaction(durable) as connection:
-            return work(connection)
+        try:
+            with self._transaction(durable) as connection:
+                return work(connection)
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                self.close()  # after a failed write or sync only a new connection sees what is on the disk
+            raise
 
     @contextmanager
     def _transaction(self, durable: bool) -> Iterator[sqlite3.Connection]:

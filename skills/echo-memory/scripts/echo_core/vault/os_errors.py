@@ -7,6 +7,9 @@ from typing import Callable, Dict
 from echo_core.errors import EchoError, InvalidPath, VaultAuth, VaultUnreachable
 from echo_core.vault.refusals import missing
 
+DISK_FULL = "disk-full"
+"""The reason of a write that found no room; nothing was changed."""
+
 
 def _unusable(path: str) -> EchoError:
     return InvalidPath(f"The file system refuses the name {path}", field="path")
@@ -15,7 +18,7 @@ def _unusable(path: str) -> EchoError:
 def _full(path: str) -> EchoError:
     return VaultUnreachable(
         f"Could not write {path}: the disk is full", hint="Free some space; nothing was changed.",
-        reason="disk-full", path=path,
+        reason=DISK_FULL, path=path,
     )
 
 
