@@ -75,7 +75,9 @@ def _find_spaced(text: str, tokens: AbstractSet[str]) -> List[Word]:
     """The words in scripts with spaces, in no order."""
     found: List[Word] = []
     starts = set(map(_start, tokens))
-    chunks = {chunk for chunk in set(text.split()) if _may_hold(chunk, starts)}
+    # Most chunks are plain small letters, for which the whole question is asked right here.
+    chunks = {chunk for chunk in set(text.split()) if (chunk[:2] in starts or not (
+        chunk.islower() and chunk.isalpha() and chunk.isascii())) and _may_hold(chunk, starts)}
     holders = _chunks_with(chunks).holders
     for chunk in {chunk for token in tokens for chunk in chunks.intersection(holders.get(token, ()))}:
         place = text.find(chunk)
