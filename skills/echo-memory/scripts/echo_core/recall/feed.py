@@ -14,6 +14,7 @@ from echo_core.catalog.notebytes import decode
 from echo_core.errors import EchoError, VaultUnreachable
 from echo_core.kinds import is_searchable, kind_of
 from echo_core.recall.faults import IndexBusy, IndexLost
+from echo_core.recall.passages import Cut, cut_note
 from echo_core.vault.base import Vault, version_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class SearchFeed:
         self._todo: Optional[Set[str]] = None
         self._missed: Set[str] = set()
         self._missed_at = 0.0
-        self._pending: Dict[str, str] = {}
+        self._pending: Dict[str, Cut] = {}
         self._pending_chars = 0
         self._listening = False
         self._settled = 0.0
@@ -185,8 +186,8 @@ class SearchFeed:
                 index.close(lost=True)
 
     def _take(self, changes: Changes) -> None:
-        """A single note is searchable at once; the texts of a large reading wait for `catch_up`, which reads no file
-        twice that fits into memory."""
+        """A single note is searchable at once; the passages of a large reading wait for `catch_up`, which reads no file
+        twice that fits into memory. They are cut while what the catalog found out about the lines is still at hand."""
         with self._lock:
             later = len(changes.texts) > AT_ONCE
             for path in [*changes.added, *changes.changed]:
@@ -199,19 +200,22 @@ class SearchFeed:
         self.changed()
 
     def _put_off(self, path: str, text: str) -> None:
-        if self._todo is not None and is_searchable(path):
+        if not is_searchable(path):
+            return
+        if self._todo is not None:
             self._todo.add(path)
         if self._pending_chars + len(text) <= PENDING_CHARS:
-            self._pending[path] = text
+            self._pending[path] = cut_note(text)
             self._pending_chars += len(text)
 
     def _forget_pending(self, path: str) -> None:
-        self._pending_chars -= len(self._pending.pop(path, ""))
+        known = self._pending.pop(path, None)
+        self._pending_chars -= known.chars if known else 0
 
     def _put_quietly(self, path: str, text: str) -> bool:
         """Whether a note is indexed now; a lost index is noticed by whoever searches."""
         try:
-            self._put(path, text)
+            self._put(path, cut_note(text))
         except (IndexLost, IndexBusy):
             return False
         return True
@@ -223,10 +227,10 @@ class SearchFeed:
             self._todo = None  # compare again: what is gone must not be found
         self._done(path)
 
-    def _put(self, path: str, text: str) -> None:
+    def _put(self, path: str, text: Cut) -> None:
         record = self._catalog.record(path)
         if record is not None and is_searchable(path):
-            self.search.upsert(record.facts, text, kind_of(path), record.version)
+            self.search.put(record.facts, text, kind_of(path), record.version)
         self._done(path)
 
     def _done(self, path: str) -> None:
@@ -307,4 +311,4 @@ class SearchFeed:
         with self._lock:
             record = self._catalog.record(path)
             if record is not None and record.version in ("", version_of(data)):
-                self._put(path, decode(data)[0])
+                self._put(path, cut_note(decode(data)[0]))

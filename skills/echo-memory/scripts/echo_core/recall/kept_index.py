@@ -11,13 +11,10 @@ from typing import Collection, Dict, List, Optional, Sequence, Set
 from echo_core.bm25 import Bm25Index, Engine
 from echo_core.catalog.note import NoteFacts
 from echo_core.catalog.notebytes import displayable
-from echo_core.recall.passages import Passage, passages
+from echo_core.recall.passages import LONGEST_TEXT, Cut, Passage, cut_note
 from echo_core.recall.recent import Fields, Recent
 from echo_core.recall.store import PassageStore, StoredNote, StoredPassage, digest
 from echo_core.recall.tokens import index_tokens
-
-LONGEST_TEXT = 2 * 1024 * 1024
-"""Characters of a note that are searched: a dump of 50 MB must not keep every other note waiting."""
 
 MOST_RECENT = 256
 """Passages that are searched beside the engine; when there are more, it is quicker to have it take them in first."""
@@ -81,8 +78,12 @@ class KeptIndex:
 
     def upsert(self, facts: NoteFacts, text: str, kind: str = "", version: str = "") -> None:
         """Add or replace the note `facts.path`. text: all of it. kind: "" is that of facts. version: of its bytes."""
-        found = passages(text[:LONGEST_TEXT])
-        note = _stored(facts, text, found, kind, version)
+        self.put(facts, cut_note(text), kind, version)
+
+    def put(self, facts: NoteFacts, text: Cut, kind: str = "", version: str = "") -> None:
+        """As `upsert`, of a note that has been cut already."""
+        found = text.passages
+        note = _stored(facts, text, kind, version)
         with self._writing:
             with self._lock:
                 row, known, held = self._store.note(note.path) or (0, None, [])
@@ -198,14 +199,14 @@ class KeptIndex:
                     self._give(doc, {**_fixed_fields(note), **_own_fields(passage)})
 
 
-def _stored(facts: NoteFacts, text: str, found: Sequence[Passage], kind: str, version: str) -> StoredNote:
+def _stored(facts: NoteFacts, text: Cut, kind: str, version: str) -> StoredNote:
     """What to keep of a note; its path excepted, text that is no valid UTF-8 is kept as it is shown."""
     show = displayable
     return StoredNote(
         facts.path, version, show(kind or facts.kind), show((facts.updated or facts.created)[:10]), show(facts.title),
         [show(alias) for alias in facts.aliases], [show(tag) for tag in facts.tags], show(facts.status),
         show(facts.updated), show(facts.superseded_by),
-        sum(len(passage.text) for passage in found) + max(0, len(text) - LONGEST_TEXT), len(text) > LONGEST_TEXT,
+        sum(len(passage.text) for passage in text.passages) + max(0, text.chars - LONGEST_TEXT), text.cut,
     )
 
 

@@ -11,6 +11,8 @@ from typing import Iterator, List, NamedTuple, Tuple
 from echo_core.markdown import addresses, headings
 from echo_core.markdown.lines import body_offset
 
+LONGEST_TEXT = 2 * 1024 * 1024
+"""Characters of a note that are searched: a dump of 50 MB must not keep every other note waiting."""
 FEWEST_WORDS = 200
 MOST_WORDS = 400
 
@@ -60,6 +62,19 @@ class _Piece(NamedTuple):
     end: int
     size: int
     heading: str
+
+
+class Cut(NamedTuple):
+    """A note in passages. chars: of its whole text; cut: whether only its first part is in them."""
+
+    chars: int
+    passages: List[Passage]
+    cut: bool
+
+
+def cut_note(text: str) -> Cut:
+    """The passages of the first LONGEST_TEXT characters of a note."""
+    return Cut(len(text), passages(text[:LONGEST_TEXT]), len(text) > LONGEST_TEXT)
 
 
 def passages(text: str) -> List[Passage]:

@@ -16,6 +16,9 @@ _DERIVED = (
     ("ity", ""), ("ising", "iz"), ("izing", "iz"), ("ise", "iz"), ("ize", "iz"), ("ically", "ic"), ("ally", ""),
     ("ful", ""), ("less", ""), ("able", ""), ("ible", ""), ("ly", ""), ("al", ""),
 )
+_DERIVED_BY_LAST = {
+    last: tuple(pair for pair in _DERIVED if pair[0][-1] == last) for last in {ending[-1] for ending, _ in _DERIVED}
+}
 _RUSSIAN = """
 иями ывала ывать ивать ование ования ованию ующий ующая ующие ениями
 ями ами ией ого его ому ему ыми ими ешь ишь ете ите ила ыла ела ена ены ено ить ыть еть ать ять
@@ -45,7 +48,7 @@ def stem(word: str) -> str:
 def _english(word: str) -> str:
     word = _singular(word)
     word = _plain_verb(word)
-    for ending, kept in _DERIVED:
+    for ending, kept in _DERIVED_BY_LAST.get(word[-1], ()):
         if word.endswith(ending) and len(word) - len(ending) > _SHORTEST_STEM:
             word = word[:-len(ending)] + kept
             break

@@ -35,7 +35,7 @@ def packed(fields: Mapping[str, Sequence[str]], numbers: Mapping[str, int]) -> b
     counts: Dict[int, int] = {}
     for number, name in enumerate(FIELDS):
         for term, count in Counter(fields.get(name, ())).items():
-            counts[numbers[term] << _FIELD_BITS | number] = min(count, _MOST)
+            counts[numbers[term] << _FIELD_BITS | number] = count if count < _MOST else _MOST
     keys = array("I", sorted(counts))
     lengths = (len(fields.get(name, ())) for name in FIELDS)
     return _HEAD.pack(*lengths) + keys.tobytes() + bytes([counts[key] for key in keys])
