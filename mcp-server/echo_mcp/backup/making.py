@@ -63,7 +63,7 @@ def make(open_source: Callable[[], Source], shelf: Shelf, clock: Clock, keep: in
     last = _last(shelf, damaged)
     with contextlib.ExitStack() as opened:
         source = opened.enter_context(contextlib.closing(open_source()))
-        seen = survey(source, watch)
+        seen = _first_look(source, watch, patient=last is not None)
         if last is not None and 2 * seen.files < last.summary.files and source.loading_s:
             watch.pause(source.loading_s)
             source = opened.enter_context(contextlib.closing(open_source()))
@@ -77,6 +77,16 @@ def make(open_source: Callable[[], Source], shelf: Shelf, clock: Clock, keep: in
     made.before = last.summary.files if last is not None else 0
     made.removed = shelf.rotate(keep, damaged)
     return made
+
+
+def _first_look(source: Source, watch: Watch, patient: bool) -> Survey:
+    """A survey; with `patient`, one of nothing for a vault that is still loading and should be looked at again."""
+    try:
+        return survey(source, watch)
+    except VaultUnreachable as failure:
+        if patient and source.loading_s and failure.data.get("reason") == "loading":
+            return Survey()
+        raise
 
 
 class _Last(NamedTuple):

@@ -22,6 +22,7 @@ def desk(settings: Settings) -> Desk:
     def source() -> Source:
         if place.address is None:
             return FolderSource(place.folder, shelf.folder)
-        return VaultSource(RestVault(place.address, place.key, place.timeout_s, place.ca_file))
+        return VaultSource(RestVault(place.address, place.key, place.timeout_s, place.ca_file,
+                                     probes=not settings.read_only))
 
     return Desk(shelf, source, settings.clock, settings.backup_keep, Runs(settings.state_dir, settings.clock))

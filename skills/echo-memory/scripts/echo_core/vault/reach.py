@@ -19,6 +19,8 @@ HUNG = 3
 SILENT_S = 2.0
 """A vault that leaves a question open for longer, and answers nobody meanwhile, may be hung."""
 
+_LOADING = "loading"
+"""The vault answers, and says nothing yet of its notes."""
 _AWAY = frozenset({"refused", "dns", "network", "timeout", "reset", "missing", "emptied"})
 """Reasons that speak of the vault and not of one note; whatever a `check` says speaks of the vault."""
 _ANSWERS = (NotFound, Conflict, VaultAuth)
@@ -88,7 +90,7 @@ class Reach:
         if not isinstance(failure, VaultUnreachable):
             return
         reason = failure.data.get("reason")
-        if not whole and reason not in _AWAY:
+        if reason == _LOADING or (not whole and reason not in _AWAY):
             return
         if self._failure is None:
             self._since = time.monotonic()

@@ -170,7 +170,7 @@ class RestVault(Vault):
         found = self._scan.files()
         if not found:
             self._claims.require_loaded(self._until())
-        return iter(found)
+        return iter(self._claims.without_probe(found, self._until()))
 
     def expect(self, known: Callable[[str], bool]) -> None:
         """The notes of the last walk are known anyway."""

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import Callable, Optional, Set
+from typing import Callable, List, Optional, Set
 
 from echo_core.errors import EchoError, InvalidPath, VaultUnreachable
 from echo_core.paths import is_inside, is_note, parent
-from echo_core.vault.base import version_of
+from echo_core.vault.base import Stat, version_of
 from echo_core.vault.refusals import conflict
 from echo_core.vault.rest_client import RestClient
 from echo_core.vault.rest_paths import Spellings, nfc
@@ -90,6 +90,14 @@ class Claims:
                 raise _loading()
             self._proved_at = time.monotonic()
             self._tidy(until)
+
+    def without_probe(self, found: List[Stat], until: float) -> List[Stat]:
+        """The files of a walk but for a probe that a process has left in a vault that was loading; that goes."""
+        others = [stat for stat in found if stat.path != PROBE]
+        if len(others) < len(found) and self._probes:
+            self._probe_left = True
+            self._tidy(until)
+        return others
 
     def _tidy(self, until: float) -> None:
         """Remove the probe, which a vault that was still loading has kept; a failure leaves it to the next time."""
