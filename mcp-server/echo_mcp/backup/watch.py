@@ -9,8 +9,10 @@ from echo_core.errors import EchoError
 
 TELL_S = 5.0
 """Seconds between two lines of progress."""
-WORK_S, MOST_REST_S = 0.005, 0.05
+WORK_S, MOST_REST_S = 0.005, 0.1
 """Gentle work rests after so many seconds of processor time, and at a time at most so long."""
+REST = 3.0
+"""Rest of gentle work in multiples of the processor time it took: calls have the interpreter to themselves as long."""
 
 
 class Stopped(Exception):
@@ -26,8 +28,8 @@ class Overrun(EchoError):
 class Watch:
     """Handed through everything that takes long.
 
-    say: takes one line of progress. stop: once set, the next look raises Stopped. gentle: rest as long as the work
-    has kept the processor busy, so that calls which are served beside it hardly notice; for one thread. limit_s: how
+    say: takes one line of progress. stop: once set, the next look raises Stopped. gentle: rest REST times as long as
+    the work has kept the processor busy, so that calls served beside it hardly notice; for one thread. limit_s: how
     long work may take from `begin` on, 0 for any time.
     """
 
@@ -56,7 +58,7 @@ class Watch:
     def _rest(self) -> None:
         busy = time.thread_time() - self._rested
         if not 0 <= busy < WORK_S:
-            self._stop.wait(min(max(busy, 0.0), MOST_REST_S))
+            self._stop.wait(min(REST * max(busy, 0.0), MOST_REST_S))
             self._rested = time.thread_time()
 
     def pause(self, seconds: float) -> None:
