@@ -20,7 +20,7 @@ from echo_queue import Outbox
 from echo_queue_rows import Running, call_of
 from echo_queue_vault import OutboxVault
 from echo_repeats import FOLLOWS, first_answer, key_of
-from echo_replay import INLINE_S, flush, reason_of
+from echo_replay import INLINE_S, flush, must_wait, reason_of
 from echo_tools import Tool
 
 
@@ -54,6 +54,7 @@ AT_ONCE = frozenset({"echo_move_note", "echo_restore_note"})
 """Writes that are decided on what the vault holds now, so they do not wait; once begun they are carried to the end."""
 QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
 """Tools that deal with the outbox themselves."""
+REFUSED = "The vault refuses this write now; it is tried again, and parked for the operator if that does not help."
 OWED = "A part of it is in the vault. The rest is tried again; tell the operator what stands in its way."
 _OUTAGES = frozenset(kind.code for kind in VaultError.__subclasses__())
 
@@ -78,19 +79,21 @@ def open_cli(settings: CliSettings) -> OpContext:
 def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
     """Run one call: flush what waits, then answer; keep the call when it is a write and the vault is away.
 
-    While earlier writes still wait, a new one waits behind them, so that all arrive in the order they were made.
+    While earlier writes still wait, a new one waits behind them, see `must_wait`.
     """
     outbox = ctx.outbox
     if outbox is None or tool.name in QUEUE_TOOLS or (tool.reads and ctx.replays_behind):
         return echo_known.run(tool, arguments, ctx)
     known = len(outbox.damaged())
     try:
-        behind, trouble = _still_waiting(outbox, ctx), ""
+        trouble = ""
+        if outbox.owes():
+            _flush_quietly(ctx)
     except (EchoError, OSError, sqlite3.Error) as failure:
-        behind, trouble = False, f"writes that waited cannot be read: {failure}"
+        trouble = f"writes that waited cannot be read: {failure}"
         ctx.notify(trouble)
     if tool.name in WRITES:
-        envelope = _write(tool, arguments, behind, outbox, ctx)
+        envelope = _write(tool, arguments, outbox, ctx)
     else:
         envelope = echo_known.run(tool, arguments, ctx)
     trouble = trouble or _set_aside(outbox.damaged()[known:])
@@ -101,13 +104,6 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
 
 def _set_aside(names: List[str]) -> str:
     return f"the outbox could not be read; it was kept as {', '.join(names)} and may hold writes" if names else ""
-
-
-def _still_waiting(outbox: Outbox, ctx: OpContext) -> bool:
-    """Whether earlier writes wait even after a try to replay them."""
-    if outbox.owes():
-        _flush_quietly(ctx)
-    return outbox.waits()
 
 
 def _flush_quietly(ctx: OpContext) -> None:
@@ -121,8 +117,8 @@ def _flush_quietly(ctx: OpContext) -> None:
         ctx.notify(f"waiting writes: {len(done.arrived)} arrived, {len(done.parked)} parked, {done.left} left")
 
 
-def _write(tool: Tool, arguments: Mapping[str, Any], behind: bool, outbox: Outbox, ctx: OpContext) -> Envelope:
-    """A call of a tool that writes. behind: earlier writes wait for the vault."""
+def _write(tool: Tool, arguments: Mapping[str, Any], outbox: Outbox, ctx: OpContext) -> Envelope:
+    """A call of a tool that writes."""
     try:
         values, warnings = validate(tool.params, arguments)
     except EchoError as refused:
@@ -135,9 +131,16 @@ def _write(tool: Tool, arguments: Mapping[str, Any], behind: bool, outbox: Outbo
     try:
         op.key = key_of(ctx.client_key)
         with outbox.one_at_a_time(op.key or op.call):
-            return _asked_before(op, outbox, ctx) or _begun(op, tool, values, warnings, behind, outbox, ctx)
+            return _asked_before(op, outbox, ctx) or _begun(op, tool, values, warnings, outbox, ctx)
     except EchoError as refused:
         return refused.envelope()
+
+
+def _must_wait(op: Running, ctx: OpContext) -> bool:
+    try:
+        return must_wait(op, ctx)
+    except (OSError, sqlite3.Error):  # has been said already; a broken outbox refuses what depends on it
+        return False
 
 
 def _asked_before(op: Running, outbox: Outbox, ctx: OpContext) -> Optional[Envelope]:
@@ -149,10 +152,9 @@ def _asked_before(op: Running, outbox: Outbox, ctx: OpContext) -> Optional[Envel
 
 
 def _begun(
-    op: Running, tool: Tool, values: Mapping[str, Any], warnings: List[str], behind: bool, outbox: Outbox,
-    ctx: OpContext,
+    op: Running, tool: Tool, values: Mapping[str, Any], warnings: List[str], outbox: Outbox, ctx: OpContext,
 ) -> Envelope:
-    if behind:
+    if _must_wait(op, ctx):
         away = VaultUnreachable("earlier writes still wait for the vault",
                                 hint="Look again when they have arrived; see echo_health.")
         return _kept(op, warnings, away.envelope(), outbox, ctx)
@@ -222,7 +224,8 @@ def _kept(op: Running, warnings: List[str], away: Envelope, outbox: Outbox, ctx:
             f"{away['error']}; and the write could not be queued ({type(full).__name__}), so nothing was changed",
             hint="Free space in the state folder, or make it writable, and call again.",
         ).envelope()
-    return ok(queued=True, op_id=op_id, provisional=True, warnings=warnings, hint=FOLLOWS)
+    alone = str(away.get("reason", "")).startswith("http-")
+    return ok(queued=True, op_id=op_id, provisional=True, warnings=warnings, hint=REFUSED if alone else FOLLOWS)
 
 
 def _texts(value: Any, at: str) -> Iterator["tuple[str, str]"]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Set
 
 import echo_tools
 from echo_arguments import validate
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import EchoError, InvalidArgument
-from echo_queue import Outbox
+from echo_order import notes_of
+from echo_queue import PAGE, Outbox
 from echo_queue_rows import LATE, WAITING, Intent, Running, call_of
 from echo_resume import resumed_run
 
@@ -32,6 +33,22 @@ class Flushed(NamedTuple):
     arrived: List[str]
     parked: List[str]
     left: int
+
+
+def must_wait(op: Running, ctx: OpContext) -> bool:
+    """Whether a new write has to wait behind earlier ones.
+
+    All wait while the vault is away. While it answers, a write that is refused over and over holds up only those of the
+    same notes.
+    """
+    assert ctx.outbox is not None, "only a context with an outbox comes here"
+    if not ctx.outbox.owes():
+        return False
+    page, now = ctx.outbox.page(0), time.time()
+    if len(page) == PAGE or not all(is_later(intent, now) for intent in page):
+        return bool(page)
+    own = notes_of(op.tool, op.arguments, ctx)
+    return any(not own.isdisjoint(notes_of(intent.tool, intent.arguments, ctx, intent.first)) for intent in page)
 
 
 def flush(ctx: OpContext, budget_s: float = float("inf")) -> Flushed:
@@ -62,6 +79,7 @@ class _Run:
         self._outbox = outbox
         self._ctx = ctx
         self._until = until
+        self._held: Set[str] = set()
         self.arrived: List[str] = []
         self.parked: List[str] = []
 
@@ -80,7 +98,9 @@ class _Run:
     def _one(self, intent: Intent) -> bool:
         """Replay one write; False when the vault as a whole is away and the others would fail as well."""
         now = time.time()
-        if now < intent.again_at < now + 2 * LONGEST_PAUSE_S:  # later than that is a clock that jumped
+        notes = notes_of(intent.tool, intent.arguments, self._ctx, intent.first) if self._held else frozenset()
+        if is_later(intent, now) or not self._held.isdisjoint(notes):
+            self._hold(intent)
             return True
         if not self._outbox.claim(intent.op_id):
             return True
@@ -103,7 +123,12 @@ class _Run:
             else:
                 pause = min(2.0 ** (intent.tries + 1), LONGEST_PAUSE_S) * random.uniform(0.75, 1.0)  # noqa: S311
                 self._outbox.wait(op.op_id, intent.tries + 1, now + pause)
+                self._hold(intent)
         return True
+
+    def _hold(self, intent: Intent) -> None:
+        """Later writes of the same notes have to come after this one, whose time has not come."""
+        self._held |= notes_of(intent.tool, intent.arguments, self._ctx, intent.first)
 
     def _carried_out(self, intent: Intent, op: Running) -> Envelope:
         tool = echo_tools.BY_NAME.get(intent.tool)
@@ -122,6 +147,11 @@ class _Run:
     def _park(self, op: Running, envelope: Envelope) -> None:
         self._outbox.park(op.op_id, reason_of(envelope))
         self.parked.append(op.op_id)
+
+
+def is_later(intent: Intent, now: float) -> bool:
+    """Whether a write that has failed alone rests until its next try. now: seconds since the epoch."""
+    return now < intent.again_at < now + 2 * LONGEST_PAUSE_S  # later than that is a clock that jumped
 
 
 def running(intent: Intent) -> Running:
