@@ -45,6 +45,11 @@ def stem(word: str) -> str:
     return word
 
 
+def common_start(length: int) -> int:
+    """How many letters at least every ASCII word shares with its stem from the start on. length: of the stem."""
+    return length if length < _SHORTEST_STEM else min(length - 1, _SHORTEST_STEM + 1)
+
+
 def _english(word: str) -> str:
     word = _singular(word)
     word = _plain_verb(word)

@@ -10,6 +10,7 @@ import unicodedata
 from itertools import chain
 from typing import AbstractSet, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
 
+from echo_core.recall.stemming import common_start
 from echo_core.recall.word_forms import PREFIX, word_groups, word_tokens
 
 __all__ = ["PREFIX", "VERSION", "Word", "find_words", "index_tokens", "is_paired", "query_words", "words"]
@@ -74,9 +75,9 @@ def find_words(text: str, tokens: AbstractSet[str]) -> List[Word]:
 def _find_spaced(text: str, tokens: AbstractSet[str]) -> List[Word]:
     """The words in scripts with spaces, in no order."""
     found: List[Word] = []
-    starts = set(map(_start, tokens))
+    starts = tuple(set(map(_start, tokens)))
     # Most chunks are plain small letters, for which the whole question is asked right here.
-    chunks = {chunk for chunk in set(text.split()) if (chunk[:2] in starts or not (
+    chunks = {chunk for chunk in set(text.split()) if (chunk.startswith(starts) or not (
         chunk.islower() and chunk.isalpha() and chunk.isascii())) and _may_hold(chunk, starts)}
     holders = _chunks_with(chunks).holders
     for chunk in {chunk for token in tokens for chunk in chunks.intersection(holders.get(token, ()))}:
@@ -93,24 +94,25 @@ def _find_spaced(text: str, tokens: AbstractSet[str]) -> List[Word]:
     return found
 
 
-def _may_hold(chunk: str, starts: AbstractSet[str]) -> bool:
+def _may_hold(chunk: str, starts: Tuple[str, ...]) -> bool:
     """False when a chunk surely has no token that begins with one of these, as `_start` gives them.
 
-    Stem and prefix of a plain word begin with its own first two letters, every other token with two that stand
-    somewhere in the chunk. What is not ASCII has to be read.
+    Stem and prefix of a plain word begin as it does, every other token with something that stands somewhere in the
+    chunk. What is not ASCII has to be read.
     """
     if not chunk.isascii():
         return True
     word = chunk.strip(_AROUND)
     if word.isalpha() and (word.islower() or word[1:].islower() or word.isupper()):
-        return word[:2].lower() in starts
+        return word.lower().startswith(starts)
     bare = word.lower().translate(_NO_PUNCTUATION)
     return any(start in bare for start in starts)
 
 
 def _start(token: str) -> str:
-    """The first two letters, digits or signs of a token."""
-    return token[token.startswith(PREFIX):].translate(_NO_PUNCTUATION)[:2]
+    """As many of a token's first letters, digits or signs as every word has that gives it."""
+    bare = token[token.startswith(PREFIX):].translate(_NO_PUNCTUATION)
+    return bare if token.startswith(PREFIX) else bare[:common_start(len(bare))]
 
 
 def _find_pairs(text: str, pairs: Sequence[str]) -> List[Word]:
