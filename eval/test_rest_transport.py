@@ -242,6 +242,8 @@ def test_many_threads_share_the_connections(rest):
 @pytest.mark.parametrize("base", [
     "http://", "https://user:pw@host", "http://host:99999", "http://host?x=1", "http://host/#a", "ftp://host",
     "http://ho st", "http://host/ö", "http://[::1",
+    "http://127.0.0.1:27123/vault/", "http://127.0.0.1:27123/Vault", "https://h/proxy/vault/notes",
+    "http://127.0.0.1:27123/search",
 ])
 def test_an_address_that_cannot_be_used_is_refused_without_repeating_it(base):
     """It may hold a password."""

@@ -57,3 +57,43 @@ def test_good_writes_that_waited_pass_one_that_is_refused(tmp_path: Path) -> Non
         assert "- line" not in (vault / "bad.md").read_text()
         api.faults.clear()
         until(lambda: (vault / "bad.md").read_text() == "# bad\n- line 50\n- line 60\n", 60)
+
+
+def test_what_the_vault_cannot_take_is_said_at_once_and_not_kept(tmp_path: Path) -> None:
+    """A note that is no UTF-8 behind the API, and a write the API refuses for good: coded, nothing waits."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "latin.md").write_bytes(b"# Latin\n\ncaf\xe9\n")
+    (vault / "plain.md").write_bytes(b"# Plain\n")
+    with Olrapi(str(vault), key=KEY) as api, running_server(tmp_path, ECHO_BASE=api.url, ECHO_KEY=KEY) as server:
+        refused = server.call("echo_append_note", path="latin.md", line="- x")
+        assert (refused["ok"], refused["code"], refused.get("queued")) == (False, "malformed-note", None)
+        for status in (400, 405, 413):
+            fault = api.faults.add("error_before", path="plain.md", method="PUT", status=status)
+            refused = server.call("echo_append_note", path="plain.md", line=f"- {status}")
+            assert (refused["ok"], refused["code"], refused.get("queued")) == (False, "vault-bad-response", None)
+            api.faults.remove(fault)
+        health = server.client.get(f"{server.base}/health").json()
+        assert (health["outbox_depth"], health["parked"]) == (0, 0)
+        assert (vault / "latin.md").read_bytes() == b"# Latin\n\ncaf\xe9\n"
+        assert server.call("echo_append_note", path="plain.md", line="- y")["action"] == "appended"
+        assert (vault / "plain.md").read_bytes() == b"# Plain\n- y\n"
+
+
+def test_health_follows_the_key_at_once(tmp_path: Path) -> None:
+    """A refused key shows with the first call that meets it, and a right one with the first that goes through."""
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault/a.md").write_text("# A\n", encoding="utf-8")
+    with Olrapi(str(tmp_path / "vault"), key=KEY) as api, running_server(
+        tmp_path, ECHO_BASE=api.url, ECHO_KEY=KEY,
+    ) as server:
+        def auth_ok() -> bool:
+            return bool(server.client.get(f"{server.base}/health").json()["vault_auth_ok"])
+
+        assert auth_ok()
+        fault = api.faults.add("wrong_key")
+        assert server.call("echo_get_note", path="a.md")["code"] == "vault-auth"
+        assert not auth_ok()
+        api.faults.remove(fault)
+        assert server.call("echo_get_note", path="a.md")["ok"]
+        assert auth_ok()

@@ -56,7 +56,7 @@ class Health:
         with self._lock:
             self._probing_since = None
             self._disk_ok = disk_ok
-            self._auth_ok = not isinstance(failure, VaultAuth)
+            self._auth_ok = not isinstance(failure, VaultAuth) or failure.data.get("reason") == "key"
             self._reachable = failure is None or isinstance(failure, VaultAuth)
 
     def refreshed(self) -> None:
@@ -112,7 +112,7 @@ class Health:
         facts = {
             "ok": self._serving and self._disk_ok and self.backups.restorable,
             "vault_reachable": self.vault_reachable,
-            "vault_auth_ok": self._auth_ok,
+            "vault_auth_ok": self._auth_ok and not self._reach.key_refused,
             **self.outbox,
             "index_age_s": self.index_age_s,
             "index_ready": self.index_ready,

@@ -8,7 +8,16 @@ import sqlite3
 from contextlib import contextmanager
 from typing import Dict, Iterator, Optional
 
-from echo_core.errors import Conflict, InvalidPath, NotFound, NotKept, VaultAuth, VaultUnreachable
+from echo_core.errors import (
+    Conflict,
+    InvalidPath,
+    MalformedNote,
+    NotFound,
+    NotKept,
+    VaultAuth,
+    VaultBadResponse,
+    VaultUnreachable,
+)
 from echo_core.paths import is_control
 from echo_core.vault.base import Vault, version_of
 from echo_core.vault.forwarding import ForwardingVault
@@ -16,7 +25,7 @@ from echo_core.vault.os_errors import DISK_FULL
 from echo_queue import Outbox
 from echo_queue_rows import First, digest
 
-_NOTHING_WRITTEN = (Conflict, InvalidPath, NotFound, VaultAuth)
+_NOTHING_WRITTEN = (Conflict, InvalidPath, MalformedNote, NotFound, VaultAuth)
 
 
 class OutboxVault(ForwardingVault):
@@ -70,6 +79,9 @@ class OutboxVault(ForwardingVault):
         try:
             yield
         except _NOTHING_WRITTEN:
+            raise
+        except VaultBadResponse as refused:
+            op.writes += not str(refused.data.get("reason")).startswith("http-4")  # with those nothing was taken
             raise
         except BaseException:
             op.writes += 1  # who knows

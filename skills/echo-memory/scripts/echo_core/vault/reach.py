@@ -40,6 +40,8 @@ class Reach:
         self._failure: Optional[VaultUnreachable] = None
         self._since = 0.0
         self._timeouts = 0
+        self.key_refused = False
+        """Whether the last answer was that the key is wrong."""
         self._answered = time.monotonic()
 
     def probe(self) -> None:
@@ -86,6 +88,7 @@ class Reach:
 
     def _take(self, failure: Optional[EchoError], whole: bool, weight: int) -> None:
         if failure is None or isinstance(failure, _ANSWERS):
+            self.key_refused = isinstance(failure, VaultAuth) and failure.data.get("reason") == "key"
             self._failure, self._timeouts, self._answered = None, 0, time.monotonic()
         if not isinstance(failure, VaultUnreachable):
             return

@@ -9,6 +9,8 @@ from echo_core.errors import InvalidPath, Misconfigured
 TARGET_WORDS = frozenset({"heading", "block", "frontmatter"})
 """Segments the plugin reads as "a part of the note before me" when what stands before them is a file."""
 
+_ROUTES = frozenset({"vault", "active", "periodic", "search", "commands", "open"})
+"""First segments of the API's own paths."""
 _DEFAULT_PORT = {"http": 80, "https": 443}
 
 
@@ -57,6 +59,8 @@ def parse_address(base: str) -> Address:
     prefix = parts.path.rstrip("/")
     if not prefix.isascii() or any(char <= " " for char in prefix):
         raise _unusable("holds a path with characters that a URL cannot carry")
+    if not _ROUTES.isdisjoint(prefix.lower().split("/")):
+        raise _unusable("names a part of the API and not the API itself")
     return Address(scheme, host, port or _DEFAULT_PORT[scheme], prefix)
 
 
