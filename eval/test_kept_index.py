@@ -5,6 +5,7 @@ import random
 import shutil
 import sqlite3
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from echo_config import read_settings
 from echo_context import OpContext
 from echo_core.bm25 import Bm25Index
 from echo_core.catalog.note import facts
-from echo_core.recall import opening
+from echo_core.recall import feed, opening
 from echo_core.recall.faults import IndexLost
 from echo_core.recall.fts_engine import FtsEngine, has_fts5
 from echo_core.recall.search import SearchIndex
@@ -270,6 +271,79 @@ def test_a_command_line_that_dies_while_it_indexes_leaves_nothing_half_done(tmp_
     assert again.versions() == {"n1.md": "1"}
     assert [[hit.path for hit in again.search(own(number))] for number in (1, 2, 3)] == [["n1.md"], [], []]
     again.close()
+
+
+class HeldEngine(TantivyEngine):
+    """Its commits wait until they are let go, and are counted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.let_go, self.commits = threading.Event(), threading.Event(), 0
+
+    def commit(self) -> None:
+        self.commits += 1
+        self.begun.set()
+        assert self.let_go.wait(20)
+        super().commit()
+
+
+def test_while_the_engine_commits_notes_are_written_removed_and_found() -> None:
+    """Nobody waits for it, and what it takes in is found once: before, meanwhile and afterwards."""
+    engine = HeldEngine()
+    index = SearchIndex(engine)
+
+    def found() -> list[list[str]]:
+        return [[hit.path for hit in index.search(own(number))] for number in (1, 2, 3)]
+
+    for number in (1, 2):
+        index.upsert(facts(f"n{number}.md", note(number)), note(number))
+    assert found() == [["n1.md"], ["n2.md"], []]
+    committing = threading.Thread(target=index.commit)
+    committing.start()
+    assert engine.begun.wait(20)
+    index.delete("n1.md")
+    index.upsert(facts("n3.md", note(3)), note(3))
+    assert found() == [[], ["n2.md"], ["n3.md"]]
+    engine.let_go.set()
+    committing.join()
+    assert found() == [[], ["n2.md"], ["n3.md"]]
+    index.commit()
+    assert found() == [[], ["n2.md"], ["n3.md"]]
+    assert len(engine) == 2
+
+
+def test_a_search_after_a_write_needs_no_commit_of_the_engine() -> None:
+    """Not until there is so much that taking it in is quicker than searching it."""
+    engine = HeldEngine()
+    engine.let_go.set()
+    index = SearchIndex(engine)
+    for number in range(50):
+        index.upsert(facts(f"n{number}.md", note(number)), note(number))
+        assert [hit.path for hit in index.search(own(number))] == [f"n{number}.md"]
+    assert engine.commits == 0
+    for number in range(50, 320):
+        index.upsert(facts(f"n{number}.md", "text"), "text")
+    assert index.search(own(7))
+    assert engine.commits == 1
+
+
+def test_writes_are_given_to_the_engine_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the server each write is kept at once; the engine's files, which cost many syncs, follow later."""
+    monkeypatch.setattr(feed, "SETTLE_S", float("inf"))
+    write_vault(tmp_path, 3)
+    engine = HeldEngine()
+    engine.let_go.set()
+    ctx = make_ctx(tmp_path, search=lambda _: SearchIndex(engine, store=PassageStore(str(tmp_path / "p"))))
+    assert recalled(ctx, own(1)) == ["notes/n1.md"]
+    commits = engine.commits
+    for number in range(10):
+        made = call(ctx, "capture", title=own(20 + number), kind="concept", body=f"On {own(30 + number)}.", force=True)
+        assert made["action"] == "created"
+        ctx.feed.settle()
+        assert recalled(ctx, own(30 + number)) == [made["path"]]
+    assert engine.commits == commits
+    ctx.feed.close()
+    assert engine.commits == commits + 1
 
 
 def test_the_index_of_another_store_is_noticed(tmp_path: Path) -> None:
