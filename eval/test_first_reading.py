@@ -1,6 +1,7 @@
 """Calls that come before the server has read the notes once (spec 4.2)."""
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,6 +30,22 @@ def test_no_call_takes_a_failed_reading_for_a_good_one() -> None:
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(wait, range(400))) == {"refused"}
     refresher.thread.stop()
+
+
+def test_what_the_first_calls_need_is_made_once_behind_them() -> None:
+    """As soon as all notes can be found, not before; what goes wrong there is left to the call that meets it."""
+    health, made, runs = Health(), [], threading.Semaphore(0)
+
+    def warm() -> None:
+        made.append(health.index_ready)
+        raise VaultUnreachable("away", reason="refused")
+
+    refresher = Refresher(lambda: bool(runs.release()), lambda: None, lambda: 0, health, 0.01, warm)
+    refresher.thread.start()
+    for _ in range(3):
+        assert runs.acquire(timeout=20)
+    refresher.thread.stop()
+    assert made == [True]
 
 
 def test_a_write_that_comes_while_the_first_reading_hangs_is_kept(tmp_path: Path) -> None:

@@ -93,14 +93,16 @@ class Refresher:
     """Keeps what is derived from the notes fresh, so that calls need not walk the vault.
 
     refresh: brings the catalog up to the vault and says whether anything changed. index: brings the search index up
-    to the catalog. Both raise the vault's errors. count: number of findings.
+    to the catalog. Both raise the vault's errors. count: number of findings. warm: makes, once all notes can be found,
+    what the first call of each kind would have to make.
     """
 
     def __init__(
         self, refresh: Callable[[], bool], index: Callable[[], None], count: Callable[[], int], health: Health,
-        ttl_s: float,
+        ttl_s: float, warm: Callable[[], None] = lambda: None,
     ) -> None:
         self._refresh = refresh
+        self._warm = warm
         self._index = index
         self._count = count
         self._health = health
@@ -162,8 +164,10 @@ class Refresher:
         first = not self._health.index_ready
         self._health.refreshed()
         if first:
-            gc.freeze()  # what is known of the notes stays: going through all of it stops every call for 0.1 s
             logs.event("index-ready")
+            with contextlib.suppress(EchoError):  # the call that needs it says what is wrong
+                self._warm()
+            gc.freeze()  # what is known of the notes stays: going through all of it stops every call for 0.1 s
         if self._changed and (not self._counted or time.monotonic() - self._counted > LINT_S):
             self._counted, self._changed = time.monotonic(), False
             with contextlib.suppress(EchoError):  # a broken route map has its own row in echo_health

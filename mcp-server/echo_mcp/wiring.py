@@ -118,6 +118,7 @@ class Background:
         self._stop = threading.Event()
         self.refresher = jobs.Refresher(
             lambda: _refresh(ctx), lambda: _index(ctx), lambda: _findings(ctx), health, settings.index_ttl_s,
+            lambda: _warm(ctx),
         )
         self._flusher = jobs.flusher(ctx, health)
         self._keeper = jobs.Repeated("keep", ctx.keep, KEEP_S)
@@ -313,6 +314,14 @@ def _refresh(ctx: OpContext) -> bool:
 def _index(ctx: OpContext) -> None:
     """Bring the search index up to the catalog."""
     ctx.feed.catch_up(everything=True)
+
+
+def _warm(ctx: OpContext) -> None:
+    """Make the tables of names and likenesses, which the first capture would wait a second for in 10,000 notes."""
+    ctx.linker.current()
+    ctx.catalog.with_body_like([])
+    for names in (ctx.names, ctx.known.names):
+        names.candidates("a name")
 
 
 def _findings(ctx: OpContext) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Set
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Set
 
 from echo_core.catalog.catalog import Catalog, Changes
 from echo_core.catalog.notebytes import decode
@@ -257,10 +257,25 @@ class SearchFeed:
             self.search.restore()
             wanted = self._compare()
         todo = sorted(wanted)
-        for start in range(0, len(todo), COMMIT_NOTES):
-            self._read_part(todo[start:start + COMMIT_NOTES])
-            if len(todo) > AT_ONCE:
-                self.search.commit()
+        parts = [todo[start:start + COMMIT_NOTES] for start in range(0, len(todo), COMMIT_NOTES)]
+        if len(todo) > AT_ONCE:
+            self._read_parts(parts)
+        else:
+            for part in parts:
+                self._read_part(part)
+
+    def _read_parts(self, parts: Sequence[List[str]]) -> None:
+        """Read and commit part by part; a part is committed while the next one is read."""
+        from concurrent.futures import Future, ThreadPoolExecutor  # few calls read many notes
+
+        index = self.search
+        with ThreadPoolExecutor(1) as beside:
+            committed: "Future[None]" = beside.submit(lambda: None)
+            for part in parts:
+                self._read_part(part)
+                committed.result()  # no more than two parts wait for the engine
+                committed = beside.submit(index.commit)
+            committed.result()
 
     def _compare(self) -> Set[str]:
         """The notes that are not indexed as they are; once the vault was read, forget those that are no more."""
