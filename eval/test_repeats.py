@@ -197,9 +197,11 @@ def test_answers_are_not_kept_longer_than_they_are_asked_for(tmp_path: Path) -> 
     assert kept == [2, 5, 6]
 
 
-def test_a_patch_that_is_sent_again_is_answered_to_the_letter(server: Server, path: str) -> None:
-    """Text and structured content do not differ by a character, and the content stands once."""
-    call = {"path": path, "operation": "append", "target_type": "heading", "target": "Log", "content": "once more"}
-    found = [server.tool("echo_patch_note", **call) for _ in range(2)]
-    assert text_of(server, path).count("once more") == 1
+def test_a_batch_that_is_sent_again_is_answered_to_the_letter(server: Server, path: str) -> None:
+    """Text and structured content do not differ by a character, and what it wrote stands once."""
+    call = {"proposals": [{"action": "capture", "title": "Often told", "kind": "concept", "body": "once more"}]}
+    token = server.call("echo_reflect", **call)["preview_token"]
+    found = [server.tool("echo_reflect", **call, apply=True, preview_token=token) for _ in range(2)]
+    assert found[0]["structuredContent"]["ok"]
+    assert text_of(server, "resources/concepts/often-told.md").count("once more") == 1
     assert json.dumps(found[0], sort_keys=True) == json.dumps(found[1], sort_keys=True)

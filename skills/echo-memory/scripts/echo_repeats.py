@@ -16,7 +16,7 @@ from echo_queue import KEYED_S, UNKEYED_S, Answered, Outbox
 from echo_queue_rows import Running
 
 LONGEST_KEY = 255
-SAY_UNCHANGED = frozenset({"echo_capture", "echo_append_note", "echo_set_scope"})
+SAY_UNCHANGED = frozenset({"echo_capture", "echo_append_note", "echo_patch_note", "echo_link", "echo_set_scope"})
 """Tools that say so when what they were asked for is there already (spec 3.2)."""
 FOLLOWS = "The vault is not reachable now; the write follows as soon as it is."
 
