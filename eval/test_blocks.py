@@ -77,3 +77,11 @@ def test_an_id_that_stands_twice_is_an_error() -> None:
 def test_a_lone_id_at_the_top_names_nothing() -> None:
     """There is no block above it."""
     assert blocks_by_id("---\na: 1\n---\n^x\n\ntext\n") == {}
+
+
+def test_a_list_item_may_be_sent_with_its_indentation_and_bullet():
+    """As it stands in the note; neither is doubled."""
+    text = "- outer\n  - inner ^nested\n- last\n"
+    for content in ("  - new ^nested", "- new", "  - new", "new", "\t* new"):
+        found = edit_block(text, "nested", "replace", content)
+        assert found.replace("* new", "- new") == "- outer\n  - new ^nested\n- last\n", content

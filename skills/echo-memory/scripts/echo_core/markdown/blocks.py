@@ -90,8 +90,9 @@ def edit_block(text: str, block_id: str, operation: str, content: str) -> str:
 def _change(block: Block, operation: str, content: str) -> Tuple[int, int, str]:
     """What is put where: start, end and new text, which begins each further line without the block's prefix."""
     if operation == "replace":
-        is_item = block.item_start < block.start and _ITEM.match(content)
-        return block.item_start if is_item else block.start, block.end, content
+        bare = content.lstrip(" \t")
+        is_item = block.item_start < block.start and _ITEM.match(bare)
+        return (block.item_start, block.end, bare) if is_item else (block.start, block.end, content)
     if operation == "append":
         if block.alone:
             return block.end, block.end, "\n" + content.lstrip("\r\n")
