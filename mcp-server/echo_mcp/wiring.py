@@ -28,6 +28,7 @@ from echo_mcp.alerts import Alerts
 from echo_mcp.asgi import App
 from echo_mcp.backup import opening, report
 from echo_mcp.backup.nightly import Nightly
+from echo_mcp.chores import Chores
 from echo_mcp.concerns import Concerns
 from echo_mcp.health import Health
 from echo_mcp.notify import Webhook
@@ -130,6 +131,7 @@ class Background:
         desk = opening.desk(settings)
         self.alerts = Alerts(desk.runs, settings.clock, Webhook(settings.notify_url) if settings.notify_url else None)
         self._concerns = Concerns(health, self.alerts, desk.runs, settings.alert_outbox_h, settings.alert_down_h)
+        self._chores = None if settings.read_only else Chores(ctx, desk.runs, settings.clock, health)
         self._nightly = Nightly(desk, settings.clock, settings.backup_at, health, self.alerts)
 
     def start(self) -> None:
@@ -144,6 +146,8 @@ class Background:
         self._keeper.start()
         self._committer.start()
         self._forgetter.start()
+        if self._chores is not None:
+            self._chores.thread.start()
         self._concerns.thread.start()
         if self._folder:
             jobs.watch(self._folder, self._changed, self._stop)
@@ -174,6 +178,8 @@ class Background:
         self._keeper.stop()
         self._committer.stop()
         self._forgetter.stop()
+        if self._chores is not None:
+            self._chores.thread.stop()
         self._probe.stop()
         self._nightly.stop()
         self._concerns.thread.stop()
