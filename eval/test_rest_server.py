@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from echo_core.catalog.records import RecordCache
+from echo_core.kinds import SCOPE
+from echo_core.state.note_cache import NoteCache
 from fakes.olrapi import Olrapi
 from restvault import KEY
 from serverproc import running_server
+
+KEPT_SOON_S = 15.0
+"""Half of what would lose a conversation: keeping takes 2 s, a busy machine a little longer."""
 
 
 def until(wanted: Any, patience_s: float = 30.0) -> None:
@@ -69,6 +75,37 @@ def test_a_vault_that_goes_away_is_answered_for_also_by_the_next_server(tmp_path
             until(lambda: "offline" not in server.call("echo_recall", query="first program"))
             until(lambda: server.events("vault-back"))
         assert len(server.events("vault-away")) == len(server.events("vault-back")) == 1
+
+
+def kept(state: Path, path: str) -> bytes:
+    """What a next run would show of a note while the vault is away, b"" for nothing."""
+    notes, facts = (next(state.glob(f"{what}-*.sqlite3"), None) for what in ("notes", "catalog"))
+    text = NoteCache(str(notes)).get(path) if notes else None
+    versions = {record.path: record.version for record in RecordCache(str(facts)).load()} if facts else {}
+    return text.data if text and text.version == versions.get(path) else b""
+
+
+@pytest.mark.timeout(90)
+def test_what_was_met_a_few_seconds_before_a_kill_is_known_to_the_next_server(tmp_path: Path) -> None:
+    """A killed server keeps nothing at its end: notes read, edited and loaded are in the state folder soon after."""
+    note = tmp_path / "vault/k1.md"
+    note.parent.mkdir()
+    note.write_text("# K\n", encoding="utf-8")
+    with Olrapi(str(tmp_path / "vault"), key=KEY) as api:
+        settings = {"ECHO_BASE": api.url, "ECHO_KEY": KEY}
+        with running_server(tmp_path, **settings) as server:
+            assert server.call("echo_set_scope", scope="looms")["ok"]
+            assert server.call("echo_load")["ok"]
+            assert server.call("echo_append_note", path="k1.md", line="- a")["ok"]
+            assert server.call("echo_get_note", path="k1.md")["ok"]
+            until(lambda: b"- a" in kept(server.state, "k1.md") and b"looms" in kept(server.state, SCOPE), KEPT_SOON_S)
+            server.process.kill()
+        api.refuse()
+        with running_server(tmp_path, ready=False, **settings) as server:
+            until(lambda: server.call("echo_load").get("offline"))  # its caches are being read
+            assert server.call("echo_load")["sections"]["scope"] == "looms"
+            assert server.call("echo_get_scope")["scope"] == "looms"
+            assert server.call("echo_get_note", path="k1.md")["content"] == "# K\n- a\n"
 
 
 @pytest.mark.timeout(90)
