@@ -122,6 +122,31 @@ def test_a_vault_that_goes_cold_is_answered_for_from_what_was_known(tmp_path: Pa
             until(lambda: not server.call("echo_load").get("offline"))
 
 
+@pytest.mark.timeout(90)
+def test_an_obsidian_that_was_started_anew_a_moment_after_it_showed_its_notes_is_not_trusted(tmp_path: Path) -> None:
+    """What came into the vault meanwhile is not written over by what waited, nor is it said not to be there."""
+    (tmp_path / "vault").mkdir()
+    with Olrapi(str(tmp_path / "vault"), key=KEY) as api:
+        assert cli(tmp_path, api, "bootstrap").returncode == 0
+        with running_server(tmp_path, **settings(api)) as server:
+            assert server.call("echo_load")["ok"]
+            api.refuse()
+            api.drop_connections()
+            assert server.call("echo_append_note", path=ZED, line="- met him")["queued"]
+            assert server.call("echo_capture", title="Zed", kind="person", body="imposter")["queued"]
+            write(tmp_path, ZED, PRECIOUS)
+            cold(api)
+            api.log.clear()
+            api.accept()
+            until(lambda: api.log.count("GET", "/vault/resources/people/zed.md") > 1)  # both were tried
+            until(lambda: reachable(server))
+            warm(api)
+            until(lambda: "- met him" in (tmp_path / "vault" / ZED).read_text())
+            assert "precious" in (tmp_path / "vault" / ZED).read_text()
+            until(lambda: server.client.get(f"{server.base}/health").json()["outbox_depth"] == 0)
+        assert "precious" in (tmp_path / "vault" / ZED).read_text()
+
+
 def test_a_vault_that_is_really_empty_takes_the_first_note(tmp_path: Path) -> None:
     """It shows what is written to it; the file that asked is gone afterwards."""
     (tmp_path / "vault").mkdir()

@@ -11,7 +11,7 @@ import time
 from contextlib import AbstractContextManager
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from echo_core.errors import Conflict, VaultAuth, VaultBadResponse
+from echo_core.errors import Conflict, NotFound, VaultAuth, VaultBadResponse
 from echo_core.paths import case_key, check_folder, check_path, is_inside, is_note, without_extension
 from echo_core.vault.base import Listing, Stat, Vault, version_of
 from echo_core.vault.refusals import conflict, missing
@@ -42,7 +42,7 @@ class RestVault(Vault):
         self._secure = address.scheme == "https"
         self._timeout_s = timeout_s
         self._turns = turns_of(address.key)
-        self._names = Spellings(self._client.listing)
+        self._names = Spellings(self._client.listing, lambda: self._client.breaks)
         self._writes = RestWrites(self._client, self._names)
         self._scan = RestScan(self._client, self._names, self._until)
         self._versions: Dict[str, object] = {}
@@ -58,10 +58,7 @@ class RestVault(Vault):
         if len(others) == 1:
             found = self._client.file(others[0], until)
         if found is None:
-            self._claims.refuse_hidden(path, until)
-            if not is_inside(path, LOCKS):
-                self._claims.require_loaded(until)
-            raise missing(path, others)
+            raise self._missing(path, others, until)
         return found
 
     def read_many(self, paths: Iterable[str]) -> Iterator[Tuple[str, bytes]]:
@@ -82,7 +79,7 @@ class RestVault(Vault):
             data = self._client.file(name, until)
             if data is not None:  # not taken in by Obsidian yet; a time that is always new asks to look again
                 return Stat(nfc(name), len(data), time.time_ns())
-        raise missing(path, self._others(path, until))
+        raise self._missing(path, self._others(path, until), until)
 
     def is_gone(self, path: str) -> bool:
         return self._claims.is_gone(check_path(path), self._until())
@@ -127,7 +124,7 @@ class RestVault(Vault):
             until = self._until()
             now = self._compared(path, until)
             if now is None:
-                raise missing(path, self._others(path, until))
+                raise self._missing(path, self._others(path, until), until)
             if now != expected:
                 raise self._changed(path, now, until)
             self._remove(path, until)
@@ -141,7 +138,7 @@ class RestVault(Vault):
             until = self._until()
             data = self._compared(source, until)
             if data is None:
-                raise missing(source, self._others(source, until))
+                raise self._missing(source, self._others(source, until), until)
             require_text(source, data)
             if source != target and self._is_respelled(source, target, data, until):
                 self._carry(source, aside, data, until)
@@ -160,7 +157,10 @@ class RestVault(Vault):
             name = folders[0] if len(folders) == 1 else name
             entries = self._client.listing(name, until) if folders else None
         if entries is None:
-            raise missing(path) if path else VaultBadResponse("The vault does not list its root", reason="garbled")
+            if not path:
+                raise VaultBadResponse("The vault does not list its root", reason="garbled")
+            self._claims.require_loaded(until)
+            raise missing(path)
         shown = self._names.learn_children(name, entries)
         return Listing(sorted(entry[:-1] for entry in shown if entry.endswith("/")),
                        sorted(entry for entry in shown if not entry.endswith("/")))
@@ -224,6 +224,13 @@ class RestVault(Vault):
         others = self._others(path, until)
         if len(others) == 1:
             yield others[0]
+
+    def _missing(self, path: str, others: List[str], until: float) -> NotFound:
+        """That there is no such file; VaultUnreachable when a loading Obsidian may only not show it."""
+        self._claims.refuse_hidden(path, until)
+        if not is_inside(path, LOCKS):
+            self._claims.require_loaded(until)
+        return missing(path, others)
 
     def _changed(self, path: str, now: Optional[bytes], until: float) -> Conflict:
         if now is None:

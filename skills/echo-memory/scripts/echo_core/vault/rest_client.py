@@ -46,6 +46,8 @@ class RestClient:
     def __init__(self, transport: Transport, key: str) -> None:
         self._transport = transport
         self._key = key
+        self.breaks = 0
+        """Grows whenever no answer came: what the vault showed before may be of an Obsidian that is gone."""
 
     def status(self, until: float) -> Dict[str, Any]:
         """What `GET /` says: versions and whether the key is right."""
@@ -134,7 +136,11 @@ class RestClient:
               limit: int, fresh: bool = False) -> Answer:
         """One request. Raises VaultAuth, VaultBadResponse for a redirect, VaultUnreachable for a 5xx."""
         dressed = {"Authorization": f"Bearer {self._key}", **headers}
-        answer = self._transport.send(method, target, dressed, body, until, limit, fresh)
+        try:
+            answer = self._transport.send(method, target, dressed, body, until, limit, fresh)
+        except VaultUnreachable:
+            self.breaks += 1
+            raise
         if answer.status in (401, 403):
             raise VaultAuth("The vault refuses the key", reason="key",
                             hint="Copy the key from Obsidian's settings of the Local REST API into ECHO_KEY.")

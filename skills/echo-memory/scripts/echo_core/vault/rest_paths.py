@@ -11,7 +11,8 @@ from echo_core.paths import case_key, parent
 WALK_S = 90.0
 """How long the names that a walk saw serve; another program's new file may go unseen that long anyway."""
 SHOWN_S = 1.0
-"""How long a walk or a listing that showed something tells that the vault is loaded: Obsidian may be started anew."""
+"""How long a walk or a listing that showed something tells that the vault is loaded: Obsidian may be started anew. Once
+it has not answered, it tells nothing any more."""
 Lister = Callable[[str, float], Optional[List[str]]]
 
 
@@ -30,11 +31,14 @@ class Spellings:
     """Remembers names that are not NFC in the vault, and looks for other spellings when a path is not there.
 
     What a walk saw serves for WALK_S, own writes included, so that a creation needs no listings. list_raw: direct
-    children of a folder as the vault spells them, those of folders ending in "/"; None when it is not there.
+    children of a folder as the vault spells them, those of folders ending in "/"; None when it is not there. breaks:
+    grows whenever the vault has not answered; what was seen before serves no longer.
     """
 
-    def __init__(self, list_raw: Lister) -> None:
+    def __init__(self, list_raw: Lister, breaks: Callable[[], int]) -> None:
         self._list = list_raw
+        self._breaks = breaks
+        self._breaks_seen = 0
         self._loaded_until = float("-inf")
         self._lock = threading.Lock()
         self._raw: Dict[str, str] = {}
@@ -44,6 +48,7 @@ class Spellings:
 
     def walked(self, paths: Iterable[str]) -> None:
         """A walk saw exactly these files (NFC)."""
+        self._distrust_after_break()
         with self._lock:
             self._files, self._folders = {}, {}
             for path in paths:
@@ -54,6 +59,7 @@ class Spellings:
 
     def shows_something(self, until: float) -> bool:
         """Whether the vault shows any file: as of a walk or a listing of late, else asked of its root."""
+        self._distrust_after_break()
         return time.monotonic() < self._loaded_until or bool(self._list_raw("", until))
 
     def _list_raw(self, folder: str, until: float) -> Optional[List[str]]:
@@ -61,6 +67,13 @@ class Spellings:
         if entries:
             self._loaded_until = max(self._loaded_until, time.monotonic() + SHOWN_S)
         return entries
+
+    def _distrust_after_break(self) -> None:
+        """Forget how fresh the names are when the vault has been away since: Obsidian may have been started anew."""
+        breaks = self._breaks()
+        if breaks != self._breaks_seen:
+            self._breaks_seen = breaks
+            self._loaded_until, self._walked_at = float("-inf"), -WALK_S
 
     def made(self, path: str) -> None:
         """We have just created this file."""
@@ -102,6 +115,7 @@ class Spellings:
 
     def matches(self, path: str, until: float) -> Matches:
         """Ask the last walk, else the vault's listings: one request when the parent is there, else one a level."""
+        self._distrust_after_break()
         if time.monotonic() - self._walked_at < WALK_S:
             return self._remembered(path)
         folder = self.spelled(parent(path))
