@@ -114,6 +114,10 @@ def test_a_vault_that_goes_cold_is_answered_for_from_what_was_known(tmp_path: Pa
             assert (loaded["offline"], loaded["sections"]["scope"]) == (True, "looms")
             assert "never set up" not in loaded["hint"]
             assert server.call("echo_get_scope")["scope"] == "looms"
+            api.log.clear()
+            assert cli(tmp_path, api, "load").returncode == 0
+            assert cli(tmp_path, api, "get", "Nobody").returncode != 0
+            assert api.log.count("PUT", "loaded.md") == 0  # who only looks asks a known vault by writing nothing
             until(lambda: "looms" in server.call("echo_get_scope")["scope"] and time.monotonic() > last_look + SHOWN_S)
             assert server.call("echo_capture", title="Ada", kind="person", body="x")["queued"]
             assert notes(tmp_path) == before

@@ -152,7 +152,7 @@ def build_context(
     lock = AdvisoryLock(vault, clock, holder or _holder(), lock_ttl_s, notify)
     catalog = Catalog(vault, facts_cache)
     index = IndexStore(vault, lock, clock, catalog.build_index, catalog.complete, trust_s)
-    inner.expect(lambda path: _is_indexed(path, index))
+    inner.expect(lambda path: _is_indexed(path, index), lambda: _knows_notes(catalog))
     reading = KnownFirstVault(vault, catalog, notes) if keep_all else vault
     feed = SearchFeed(search or (lambda losses: _search_index(clock)), catalog, reading)
     catalog.subscribe(lambda changes: notes.drop(changes.removed))
@@ -176,6 +176,12 @@ def _watched(vault: Vault, history: HistoryStore, door: str) -> Tuple[Vault, Opt
 
     watch = Watch(Unsettled(history.database, door))
     return SettledVault(vault, watch), watch
+
+
+def _knows_notes(catalog: Catalog) -> bool:
+    """Whether any note is known, from this run or an earlier one."""
+    catalog.seed()
+    return bool(catalog.paths())
 
 
 def _is_indexed(path: str, index: IndexStore) -> bool:

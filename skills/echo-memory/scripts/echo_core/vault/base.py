@@ -121,10 +121,11 @@ class Vault:
         """Facts for `echo_health`: {"backend": "folder"|"rest"|..., ...}; nothing secret, no host path."""
         raise NotImplementedError
 
-    def expect(self, known: Callable[[str], bool]) -> None:
+    def expect(self, known: Callable[[str], bool], anything: Callable[[], bool] = lambda: False) -> None:
         """Tell a backend that may hide files for a while how to ask whether somebody knows a note at a path.
 
-        What is known is not created anew just because it does not show. Most backends hide nothing.
+        What is known is not created anew just because it does not show. anything: whether any note is known, so that
+        a vault which shows none is not a new one. Most backends hide nothing.
         """
 
     def close(self) -> None:

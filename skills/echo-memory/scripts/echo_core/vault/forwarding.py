@@ -66,5 +66,5 @@ class ForwardingVault(Vault):
     def describe(self) -> Dict[str, object]:
         return self._inner.describe()
 
-    def expect(self, known: Callable[[str], bool]) -> None:
-        self._inner.expect(known)
+    def expect(self, known: Callable[[str], bool], anything: Callable[[], bool] = lambda: False) -> None:
+        self._inner.expect(known, anything)

@@ -172,9 +172,9 @@ class RestVault(Vault):
             self._claims.require_loaded(self._until())
         return iter(self._claims.without_probe(found, self._until()))
 
-    def expect(self, known: Callable[[str], bool]) -> None:
+    def expect(self, known: Callable[[str], bool], anything: Callable[[], bool] = lambda: False) -> None:
         """The notes of the last walk are known anyway."""
-        self._claims.known = known
+        self._claims.known, self._claims.anything = known, anything
 
     def exclusive(self, *paths: str) -> AbstractContextManager[None]:
         return self._turns.held(paths, self._timeout_s)

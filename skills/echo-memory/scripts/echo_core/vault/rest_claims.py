@@ -28,6 +28,7 @@ PROVED_S = 30.0
 
 class Claims:
     """Claims on places of one vault. known: whether somebody, such as the entity index, knows a note at a path.
+    anything: whether any note is known from before.
 
     probes: whether a vault that shows no file at all may be asked by writing one.
     """
@@ -43,6 +44,7 @@ class Claims:
         self._names = names
         self._scan = scan
         self.known: Callable[[str], bool] = lambda path: False
+        self.anything: Callable[[], bool] = lambda: False
 
     def refuse_taken(self, path: str, now: Optional[bytes], until: float, besides: str = "") -> None:
         """Raise unless a file can be created: the place is free, no other spelling of it is taken, none is hidden."""
@@ -81,7 +83,7 @@ class Claims:
         if self._names.shows_something(until):
             self._tidy(until)
             return
-        if self._scan.notes or not self._probes:
+        if self._scan.notes or not self._probes or self.anything():
             raise _loading()
         if time.monotonic() - self._proved_at >= PROVED_S:
             self._probe_left = True
@@ -152,8 +154,11 @@ class Claims:
 
 
 def _loading() -> VaultUnreachable:
-    return VaultUnreachable("The vault shows no file at all; Obsidian may still be loading it", reason="loading",
-                            hint="Try again in half a minute. If the vault is new, run `echo.py bootstrap` once.")
+    return VaultUnreachable(
+        "The vault shows no file at all; Obsidian may still be loading it", reason="loading",
+        hint="Try again in half a minute. If you emptied the vault on purpose, remove the catalog file from "
+             "ECHO_STATE_DIR and restart ECHO.",
+    )
 
 
 def _hidden(path: str) -> VaultUnreachable:
