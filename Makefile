@@ -18,8 +18,9 @@ test: $(DEV_READY)      ## Everything CI runs, side by side
 suite: $(DEV_READY)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-faults: $(DEV_READY)    ## The runs that take minutes: races of full size, faults on purpose
-	$(BIN)/python -m pytest -n 1 -m slow -s
+SHARD ?= 1/1
+faults: $(DEV_READY)    ## Every scenario of eval/faults, SHARD=2/6 of them; goes on where it was stopped
+	PYTHONPATH=eval $(BIN)/python -m faults.run --shard $(SHARD)
 
 lint: $(DEV_READY)
 	$(BIN)/ruff check .

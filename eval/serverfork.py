@@ -4,6 +4,7 @@ The fork has an environment, a standard output and an end of its own, like a pro
 """
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -46,7 +47,8 @@ class Forked:
         """Send a signal to the process."""
         assert self._process.pid is not None
         if self.poll() is None:
-            os.kill(self._process.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended since
+                os.kill(self._process.pid, number)
 
     def terminate(self) -> None:
         """SIGTERM."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import logging
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +16,7 @@ from typing import Any
 from echo_bootstrap import bootstrap_op
 from echo_config import build_context, cache_files
 from echo_context import OpContext
-from echo_core.errors import EchoError, IndexCorrupt, VaultUnreachable
+from echo_core.errors import EchoError, IndexCorrupt, Misconfigured, VaultUnreachable
 from echo_core.lint import lint
 from echo_core.recall.search import SearchIndex
 from echo_offline import with_outbox
@@ -191,10 +193,24 @@ class Background:
         self.alerts.ended(BACKUP_END_S)
 
 
+def _require_known_format(outbox: Outbox) -> None:
+    """Raise SettingsFault, before anything is touched, for an outbox of a newer release."""
+    try:
+        outbox.depth()
+    except Misconfigured as newer:
+        raise SettingsFault([f"ECHO_STATE_DIR cannot be used: {newer}. {newer.hint}"]) from newer
+    except (OSError, sqlite3.Error) as trouble:  # each call that needs it says so
+        logs.event("outbox-trouble", logging.ERROR, exception=type(trouble).__name__)
+
+
 def build(settings: Settings) -> Parts:
-    """A server that is ready to serve. The state folder exists; the vault is not touched."""
+    """A server that is ready to serve. The state folder exists; the vault is not touched.
+
+    Raises SettingsFault when an outbox of a newer release is in it.
+    """
     facts_cache, notes_cache = cache_files(settings.state_dir, settings.place)
     outbox = Outbox(settings.state_dir, settings.place.name, "server")
+    _require_known_format(outbox)
     ctx = build_context(
         "", settings.clock, settings.state_dir, owner=settings.owner, lock_ttl_s=settings.lock_ttl_s,
         wrap=lambda vault: OutboxVault(vault, outbox), second_look="" if settings.place.folder else "server",

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, NamedTuple, Set
 import echo_tools
 from echo_arguments import validate
 from echo_context import Envelope, OpContext, ok
-from echo_core.errors import EchoError, InvalidArgument
+from echo_core.errors import EchoError, InvalidArgument, NotFound, VaultError
 from echo_order import notes_of
 from echo_queue import PAGE, Outbox
 from echo_queue_rows import LATE, WAITING, Intent, Running, call_of
@@ -113,7 +113,7 @@ class _Run:
             elif envelope.get("ok") and verdict != "partial" and not op.torn:
                 self._outbox.finish(op, {**envelope, "op_id": op.op_id})
                 self.arrived.append(op.op_id)
-            elif verdict not in RETRY_LATER:
+            elif verdict not in RETRY_LATER and not (verdict == NotFound.code and self._may_be_hidden(intent)):
                 self._park(op, envelope)
             elif verdict == "lock-held" or not _answers(self._ctx):
                 self._outbox.wait(op.op_id, intent.tries)
@@ -143,6 +143,16 @@ class _Run:
             resumed=resumed_run(intent, self._ctx.history),
         )
         return echo_tools.carry_out(tool, values, warnings, then, op.op_id)
+
+    def _may_be_hidden(self, intent: Intent) -> bool:
+        """Whether a note that the write names may be there, though a loading Obsidian does not show it yet."""
+        paths = [str(intent.arguments.get(key, "")) for key in ("path", "a", "b", "merge_into")]
+        try:
+            return any(path.endswith(".md") and not self._ctx.vault.is_gone(path) for path in paths)
+        except VaultError:
+            return True
+        except EchoError:
+            return False
 
     def _park(self, op: Running, envelope: Envelope) -> None:
         self._outbox.park(op.op_id, reason_of(envelope))
