@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import shutil
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -175,3 +175,28 @@ def test_a_note_that_the_api_cannot_read_makes_the_night_partial(tmp_path: Path)
         with pytest.raises(VaultUnreachable):
             desk.back_up(WATCH)
     assert len(zips(tmp_path)) == 2
+
+
+def test_a_note_that_never_rests_behind_the_api_is_in_as_it_was_read_last(tmp_path: Path) -> None:
+    """The backup is a good one all the same."""
+    with serving(tmp_path) as rest:
+        desk = make_desk(tmp_path)
+        note = rest.folder / "a.md"
+        note.write_text("0")
+
+        class Restless(RestVault):
+            def read(self, path: str) -> bytes:
+                note.write_text(note.read_text() + "0")
+                return super().read(path)
+
+            def read_many(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+                for path in paths:
+                    yield path, self.read(path)
+
+        desk = Desk(desk.shelf, lambda: VaultSource(Restless(rest.address, KEY)), Clock("UTC"), 30, desk.runs)
+        made = desk.back_up(Pauses(lambda: None))
+        assert (made.summary.files, made.summary.unreadable) == (1, [])
+        assert not made.name.endswith("-partial.zip")
+        with desk.open(made.name) as archive:
+            restore_folder(archive, str(tmp_path / "out"), WATCH)
+        assert (tmp_path / "out/a.md").read_text() == note.read_text()

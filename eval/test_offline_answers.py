@@ -13,7 +13,7 @@ import echo_known
 import echo_tools
 import pytest
 from echo_context import OpContext
-from echo_core.errors import VaultUnreachable
+from echo_core.errors import EchoError, VaultAuth, VaultBadResponse, VaultTls, VaultUnreachable
 from echo_core.vault.base import Stat
 from echo_output import render
 from fakes.memory_vault import MemoryVault
@@ -271,3 +271,34 @@ def test_the_command_line_knows_what_it_met_with_obsidian_closed(
         assert (code, found["offline"], found["primary"][0]["title"]) == (0, True, "Ada Lovelace")
         assert line("get", "ada-lovelace")[1]["offline"] is True
         assert line("get", "nobody")[0] == 69
+
+
+@pytest.mark.parametrize("failure", [VaultBadResponse("No", reason="redirect"), VaultTls("No", reason="handshake")])
+def test_what_answers_in_the_vaults_place_hides_nothing_that_is_known(
+    ctx: OpContext, memory: MemoryVault, failure: EchoError
+) -> None:
+    """Every read is marked, names the reason, and is unmarked when the vault answers again."""
+    for marked in (True, False):
+        memory.down = failure if marked else None
+        for tool, arguments in (("get_note", {"path": ADA}), ("get_scope", {}), ("load", {}),
+                                ("recall", {"query": "brass machine"}), ("resolve", {"mention": "AL"})):
+            answer = ask(ctx, tool, **arguments)
+            assert answer["ok"], tool
+            assert answer.get("offline", False) is marked, tool
+            named = [warning for warning in answer.get("warnings", []) if warning.startswith(failure.code)]
+            assert len(named) == marked, tool
+    memory.down = failure
+    assert ask(ctx, "get_note", path="notes/other.md")["code"] == failure.code
+
+
+def test_a_wrong_key_is_loud_and_named_by_what_answers_from_memory(ctx: OpContext, memory: MemoryVault) -> None:
+    """Only the operator can mend it. What looks for changes itself, as the command line does, fails as loudly."""
+    memory.down = VaultAuth("The vault refuses the key", reason="key")
+    assert ask(ctx, "get_note", path=ADA)["code"] == "vault-auth"
+    for tool, arguments in (("recall", {"query": "brass machine"}), ("resolve", {"mention": "AL"})):
+        answer = ask(ctx.varied(refresh=lambda: None), tool, **arguments)
+        assert (answer["ok"], answer["offline"]) == (True, True)
+        assert answer["warnings"] == ["vault-auth: The vault refuses the key"]
+    memory.down = None
+    ask(ctx, "get_note", path=ADA)
+    assert "offline" not in ask(ctx, "resolve", mention="AL")

@@ -320,6 +320,18 @@ def test_https_to_a_plain_port_is_tls_trouble(rest):
     assert not any(entry.has_authorization for entry in rest.api.log.entries)
 
 
+def test_http_to_a_port_for_https_names_https(tmp_path):
+    """However the port hangs up: the answer says which port speaks what."""
+    (tmp_path / "vault").mkdir()
+    _, context = certificate(tmp_path, "127.0.0.1")
+    with Olrapi(str(tmp_path / "vault"), key=KEY, tls=context) as api:
+        with pytest.raises((VaultBadResponse, VaultUnreachable)) as failure:
+            RestVault(parse_address(api.url.replace("https:", "http:")), KEY, 2.0).read("a.md")
+        assert failure.value.data["reason"] in ("not-http", "reset")
+        assert "https" in failure.value.hint
+        assert "ECHO_BASE" in failure.value.hint
+
+
 def test_a_ca_file_that_is_no_certificate_is_a_setting_at_fault(tmp_path):
     """At once, not at the first request."""
     (tmp_path / "ca.pem").write_text("nothing")

@@ -53,7 +53,7 @@ class VaultSource:
             for found in batch:
                 data = at_once.pop(found.path, None)
                 if data is None or len(data) != found.size:
-                    yield from self._alone(found, watch, TRIES if patient else 2)
+                    yield from self._alone(found, watch, patient)
                 else:
                     yield found, _snapshot(found, data)
 
@@ -66,10 +66,14 @@ class VaultSource:
         except EchoError:
             return {}
 
-    def _alone(self, found: Found, watch: Watch, tries: int) -> Iterator[Reading]:
-        """One file; a note is read until it is as long as the vault says or two readings agree."""
-        before: bytes | None = None
-        for attempt in range(tries):
+    def _alone(self, found: Found, watch: Watch, patient: bool) -> Iterator[Reading]:
+        """One file; a note is read until it is as long as the vault says or two readings agree.
+
+        One that never rests is taken as it was read last: the vault answers a note in one piece, and a backup without
+        a note that is written to all night would never be a good one.
+        """
+        before = b""
+        for attempt in range(TRIES if patient else 2):
             if attempt:
                 watch.pause(PAUSE_S)
             try:
@@ -82,11 +86,14 @@ class VaultSource:
                 self._vault.check()
                 yield found, Unsaved(f"the vault cannot read it ({failure.data.get('reason') or failure.code})")
                 return
-            if found.size in (UNKNOWN, len(data)) or data == before:
+            if found.size in (UNKNOWN, len(data)) or (attempt and data == before):
                 yield found, _snapshot(found, data)
                 return
             before = data
-        yield found, Unsaved("it changes all the time", busy=True)
+        if patient and before:
+            yield found, _snapshot(found, before)
+        else:
+            yield found, Unsaved("it changes all the time", busy=True)
 
 
 def _snapshot(found: Found, data: bytes) -> Snapshot:

@@ -1,7 +1,9 @@
 """Answers while the vault is away: what index and kept notes can say, marked as such (spec 3.2, 6.1).
 
-A call that only looks is asked of the vault first. When that is not reachable it runs once more on what is known. An
-answer of that kind says `offline: true` and how old it is; what cannot be answered fails as the vault did.
+A call that only looks is asked of the vault first. When that is not reachable, or something else answers in
+its place, it runs once more on what is known. An answer of that kind says `offline: true` and how old it is; what
+cannot be answered fails as the vault did. A wrong key fails too, since only the operator can mend it; what is answered
+from memory anyway is marked then and names it.
 """
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any, Mapping, Optional
 
 import echo_tools
 from echo_context import Envelope, OpContext
-from echo_core.errors import VaultUnreachable
+from echo_core.errors import VaultBadResponse, VaultTls, VaultUnreachable
 from echo_core.vault.known import KnownVault
 from echo_tools import Tool
 
@@ -17,6 +19,8 @@ FROM_MEMORY = frozenset({"echo_recall", "echo_resolve"})
 """Tools that answer from memory anyway; they learn from others that the vault is away."""
 NOT_AWAY = frozenset({"starting", "busy"})
 """Reasons that say nothing about whether the vault answers."""
+ASTRAY = frozenset({VaultBadResponse.code, VaultTls.code})
+"""Failures of something at the vault's address that is not the vault."""
 TELLING = frozenset({"ambiguous", "invalid-target"})
 """Refusals that are worth as much offline: they list what there is."""
 
@@ -28,8 +32,13 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
     envelope = echo_tools.run(tool, arguments, ctx)
     if envelope.get("code") == VaultUnreachable.code and envelope.get("reason") not in NOT_AWAY:
         return known(tool, arguments, ctx) or _advised(envelope, ctx)
-    if envelope.get("ok") and tool.name in FROM_MEMORY and ctx.reach.away() is not None:
-        return _marked(envelope, _offline(ctx))
+    if envelope.get("code") in ASTRAY:
+        answer = known(tool, arguments, ctx)
+        return _advised(envelope, ctx) if answer is None else _because(answer, envelope["code"], envelope["error"])
+    unheard = ctx.reach.unheard()
+    if envelope.get("ok") and tool.name in FROM_MEMORY and unheard is not None:
+        answer = _marked(envelope, _offline(ctx))
+        return answer if unheard is ctx.reach.away() else _because(answer, unheard.code, unheard.message)
     return envelope
 
 
@@ -57,6 +66,11 @@ def _marked(envelope: Envelope, ctx: OpContext) -> Envelope:
         return envelope
     hint = " ".join(filter(None, [ctx.offline_notice(), str(envelope.get("hint") or "")]))
     return {**envelope, **ctx.offline_facts(), "hint": hint}
+
+
+def _because(answer: Envelope, code: str, message: str) -> Envelope:
+    """The answer with why the vault was not heard, where that is more than an absence."""
+    return {**answer, "warnings": [*answer.get("warnings", []), f"{code}: {message}"]}
 
 
 def _advised(envelope: Envelope, ctx: OpContext) -> Envelope:

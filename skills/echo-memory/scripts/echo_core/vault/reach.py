@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Callable, Dict, Iterable, Iterator, Optional, Tuple
 
-from echo_core.errors import Conflict, EchoError, NotFound, VaultAuth, VaultUnreachable
+from echo_core.errors import Conflict, EchoError, NotFound, VaultAuth, VaultBadResponse, VaultTls, VaultUnreachable
 from echo_core.vault.base import Listing, Stat, Vault
 from echo_core.vault.forwarding import ForwardingVault
 
@@ -38,6 +38,7 @@ class Reach:
         self._lock = threading.Lock()
         self._open: Dict[object, float] = {}
         self._failure: Optional[VaultUnreachable] = None
+        self._astray: Optional[EchoError] = None
         self._since = 0.0
         self._timeouts = 0
         self.key_refused = False
@@ -71,6 +72,10 @@ class Reach:
         """Why the vault is not there, as the last answer said; None while it answers."""
         return self._failure
 
+    def unheard(self) -> Optional[EchoError]:
+        """Why the last question brought nothing of the vault: it is away, refuses the key or is something else."""
+        return self._failure or self._astray
+
     def away_s(self) -> float:
         """For how many seconds it has not been there, 0 while it answers."""
         return time.monotonic() - self._since if self._failure else 0.0
@@ -87,8 +92,9 @@ class Reach:
         return waits_since is not None and time.monotonic() - waits_since > SILENT_S
 
     def _take(self, failure: Optional[EchoError], whole: bool, weight: int) -> None:
+        self._astray = failure if _is_astray(failure) else None
         if failure is None or isinstance(failure, _ANSWERS):
-            self.key_refused = isinstance(failure, VaultAuth) and failure.data.get("reason") == "key"
+            self.key_refused = self._astray is not None
             self._failure, self._timeouts, self._answered = None, 0, time.monotonic()
         if not isinstance(failure, VaultUnreachable):
             return
@@ -99,6 +105,13 @@ class Reach:
             self._since = time.monotonic()
         self._failure = VaultUnreachable(failure.message, hint=failure.hint, **failure.data)
         self._timeouts = self._timeouts + weight if reason == "timeout" else 0
+
+
+def _is_astray(failure: Optional[EchoError]) -> bool:
+    """Whether an answer speaks of the whole vault without being one of its own."""
+    if isinstance(failure, VaultAuth):
+        return failure.data.get("reason") == "key"
+    return isinstance(failure, (VaultBadResponse, VaultTls))
 
 
 class ReachedVault(ForwardingVault):

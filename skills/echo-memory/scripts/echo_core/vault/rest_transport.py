@@ -21,6 +21,10 @@ IDLE_S = 4.0
 MOST_IDLE = 16
 _CHUNK = 256 * 1024
 
+PORTS = "Port 27124 speaks https, port 27123 http: check ECHO_BASE."
+PLAIN = f"Try again. When it never answers, the port may speak https where ECHO_BASE says http. {PORTS}"
+"""What to do about a connection in the clear that broke: a port for https just hangs up."""
+
 
 class Answer(NamedTuple):
     """A whole HTTP answer; header names are lower case."""
@@ -67,7 +71,7 @@ class HttpTransport(Transport):
             answer = _exchange(connection, method, self._address.prefix + target, self._dressed(headers), body, limit)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise _translate(error) from None
+            raise _translate(error, self._tls is not None) from None
         except BaseException:
             connection.close()
             raise
@@ -158,8 +162,8 @@ def _context(ca_file: str) -> ssl.SSLContext:
         ) from None
 
 
-def _translate(error: Exception) -> EchoError:
-    """What a failure of the connection means; names no host."""
+def _translate(error: Exception, secure: bool) -> EchoError:
+    """What a failure of the connection means; names no host. secure: it was to speak https."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return VaultTls(
             f"The vault's certificate was refused: {error.verify_message}", reason="certificate",
@@ -170,16 +174,17 @@ def _translate(error: Exception) -> EchoError:
         return VaultUnreachable("The vault did not answer in time", hint="Is Obsidian running?", reason="timeout")
     if isinstance(error, ssl.SSLError) and not isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         return VaultTls("No secure connection to the vault", reason="handshake",
-                        hint="Port 27124 speaks https, port 27123 http: check ECHO_BASE.")
+                        hint=PORTS)
     if isinstance(error, socket.gaierror):
         return VaultUnreachable("The vault's host name is not known", hint="Check ECHO_BASE.", reason="dns")
     if isinstance(error, ConnectionRefusedError):
         return VaultUnreachable("Nothing answers at the vault's address", reason="refused",
                                 hint="Start Obsidian with the Local REST API plugin, or check ECHO_BASE.")
     if isinstance(error, (ConnectionError, http.client.IncompleteRead, ssl.SSLError)):
-        return VaultUnreachable("The connection to the vault broke", hint="Try again.", reason="reset")
+        return VaultUnreachable("The connection to the vault broke", hint="Try again." if secure else PLAIN,
+                                reason="reset")
     if isinstance(error, http.client.HTTPException):
         return VaultBadResponse("What answers at the vault's address does not speak HTTP", reason="not-http",
-                                hint="Port 27124 speaks https, port 27123 http: check ECHO_BASE.")
+                                hint=PORTS)
     return VaultUnreachable("The vault's address cannot be reached", hint="Check ECHO_BASE and the network.",
                             reason="network")
