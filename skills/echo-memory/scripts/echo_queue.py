@@ -11,11 +11,26 @@ import json
 import os
 import re
 import secrets
+import sqlite3
 import threading
 import time
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+)
 
 from echo_core.errors import NotFound
 from echo_core.state.database import StateDatabase
@@ -38,6 +53,10 @@ from echo_queue_rows import (
 
 PAGE = 100
 """Rows read at once."""
+PAGE_CHARS = 4 * 1024 * 1024
+"""Characters of arguments read at once."""
+_FINISH = ("UPDATE intent SET state = 'done', owner = '', reason = '', arguments = '', begun = '', answer = ?, "
+           "targets = ?, done_at = ? WHERE op_id = ?")
 KEYED_S, UNKEYED_S = 24 * 3600.0, 600.0
 """How long the answer to a done write is kept, with a client's key and without one."""
 CLOCK_SLACK_S = 60.0
@@ -182,12 +201,7 @@ class Outbox:
 
     def finish(self, op: Running, answer: Mapping[str, Any]) -> None:
         """The last step is done. A crash before this is on the disk only means that a replay finds nothing to do."""
-        self._change(
-            "UPDATE intent SET state = 'done', owner = '', reason = '', arguments = '', begun = '', answer = ?, "
-            "targets = ?, done_at = ? WHERE op_id = ?",
-            # The members of an answer keep their order: whoever asks again gets the same text.
-            (json.dumps(answer, ensure_ascii=False), as_json(op.targets), time.time(), op.op_id), durable=False,
-        )
+        self._change(_FINISH, _finished(op, answer), durable=False)
         self._tidy()
 
     def _tidy(self) -> None:
@@ -253,12 +267,56 @@ class Outbox:
             self._remove_owner(owner)
         return len(orphans)
 
-    def page(self, after: int, state: str = WAITING) -> List[Intent]:
-        """The next waiting (or late) writes after the row number `after`, oldest first, at most PAGE of them."""
-        return [intent_of(row) for row in self._ask(
-            "SELECT * FROM open_intent WHERE vault = ? AND state = ? AND id > ? ORDER BY id LIMIT ?",
-            (self._vault, state, after, PAGE),
-        )]
+    def claim_all(self, op_ids: Sequence[str]) -> Set[str]:
+        """Take waiting writes for this process, all at once; those that still waited."""
+        owner = self._owner()
+        statement = "UPDATE intent SET state = 'replaying', owner = ? WHERE op_id = ? AND state = 'waiting'"
+
+        def work(connection: sqlite3.Connection) -> Set[str]:
+            return {op_id for op_id in op_ids if connection.execute(statement, (owner, op_id)).rowcount}
+
+        return self._file.run(work, durable=False)
+
+    def wait_all(self, op_ids: Iterable[str]) -> None:
+        """Let writes that were claimed wait again, as they did before."""
+        rows = [(op_id,) for op_id in op_ids]
+        self._file.run(lambda connection: connection.executemany(
+            "UPDATE intent SET state = 'waiting', owner = '' WHERE op_id = ?", rows), durable=False)
+        self._seen_empty = False
+
+    def those(self, op_ids: Sequence[str]) -> List[Intent]:
+        """Those of the writes that wait, as they are now, oldest first."""
+        def work(connection: sqlite3.Connection) -> List[Tuple[Any, ...]]:
+            query = "SELECT * FROM open_intent WHERE op_id = ? AND state = 'waiting'"
+            return [row for op_id in op_ids for row in connection.execute(query, (op_id,))]
+
+        found = self._file.run(work, durable=False) if op_ids and self._file.exists() else []
+        return sorted(map(intent_of, found), key=lambda intent: intent.number)
+
+    def finish_all(self, done: Sequence[Tuple[Running, Mapping[str, Any]]]) -> None:
+        """`finish` for several writes and their answers, all at once."""
+        rows = [_finished(op, answer) for op, answer in done]
+        self._file.run(lambda connection: connection.executemany(_FINISH, rows), durable=False)
+        self._tidy()
+
+    def page(self, after: int, state: str = WAITING, most: int = PAGE) -> List[Intent]:
+        """The next waiting (or late) writes after the row number `after`, oldest first.
+
+        At most `most` of them; of more than PAGE only as many as have PAGE_CHARS of arguments.
+        """
+        def work(connection: sqlite3.Connection) -> List[Intent]:
+            found: List[Intent] = []
+            chars = 0
+            for row in connection.execute(
+                    "SELECT * FROM open_intent WHERE vault = ? AND state = ? AND id > ? ORDER BY id LIMIT ?",
+                    (self._vault, state, after, most)):
+                found.append(intent_of(row))
+                chars += len(row[2])
+                if chars > PAGE_CHARS and len(found) >= PAGE:
+                    break
+            return found
+
+        return self._file.run(work, durable=False) if self._file.exists() else []
 
     def rows(self, limit: int = PAGE) -> List[Intent]:
         """What is not done, oldest first; parked writes before others, since they need somebody."""
@@ -280,7 +338,7 @@ class Outbox:
 
     def waits(self) -> bool:
         """Whether a write waits, so that others have to wait behind it."""
-        return self.owes() and bool(self.page(0))
+        return self.owes() and bool(self.page(0, most=1))
 
     def depth(self) -> Depth:
         """How much waits and is parked; counted by the database, whatever their number."""
@@ -395,6 +453,11 @@ def _names(path: str, columns: Iterable[str]) -> bool:
     """Whether a path stands in one of the JSON texts."""
     quoted = as_json(path), json.dumps(path)
     return any(text in column for text in quoted for column in columns)
+
+
+def _finished(op: Running, answer: Mapping[str, Any]) -> Tuple[str, str, float, str]:
+    """The values of _FINISH. The members of an answer keep their order: whoever asks again gets the same text."""
+    return json.dumps(answer, ensure_ascii=False), as_json(op.targets), time.time(), op.op_id
 
 
 def _unlink(path: str) -> None:

@@ -16,6 +16,7 @@ from echo_core.errors import EchoError, InvalidArgument, NotFound, VaultError
 from echo_order import notes_of
 from echo_queue import PAGE, Outbox
 from echo_queue_rows import LATE, WAITING, Intent, Running, call_of
+from echo_replay_lines import Part, parts_of, write_together
 from echo_resume import resumed_run
 
 INLINE_S = 5.0
@@ -25,6 +26,10 @@ RETRY_LATER = frozenset({"vault-unreachable", "vault-auth", "vault-tls", "vault-
 MOST_TRIES = 10
 """How often a write is tried that fails although the vault answers."""
 LONGEST_PAUSE_S = 20.0
+AHEAD = 8000
+"""Waiting writes that are looked at together."""
+INDEXED_TOGETHER = 1000
+"""After so many the search index takes in what was written: until then it holds every word of it in memory."""
 
 
 class Flushed(NamedTuple):
@@ -80,26 +85,39 @@ class _Run:
         self._ctx = ctx
         self._until = until
         self._held: Set[str] = set()
+        self._settled = 0
         self.arrived: List[str] = []
         self.parked: List[str] = []
 
     def all(self) -> None:
         """Replay what waits, then what is late; page by page, so that memory does not grow with what waits."""
         for state in (WAITING, LATE):
-            after = 0
-            page = self._outbox.page(after, state)
+            page = self._outbox.page(0, state, 1)  # alone, since it may tell that the vault is still away
             while page:
-                for intent in page:
-                    if time.monotonic() > self._until or not self._one(intent):
+                for part in parts_of(page, time.time()):
+                    if time.monotonic() > self._until or not self._part(part):
                         return
-                    after = intent.number
-                page = self._outbox.page(after, state)
+                    if len(self.arrived) - self._settled >= INDEXED_TOGETHER:
+                        self._settled = len(self.arrived)
+                        self._ctx.feed.settle()
+                page = self._outbox.page(page[-1].number, state, AHEAD)
+
+    def _part(self, part: Part) -> bool:
+        """Replay one write, or several lines of one note together; False as `_one`."""
+        if isinstance(part, Intent):
+            return self._one(part)
+        if self._is_held(part[0]):
+            return all(self._one(intent) for intent in part)
+        done = write_together(part, self._outbox, self._ctx)
+        self.arrived += done
+        # What is left is read again: the rows may say now that a write was begun.
+        rest = {intent.op_id for intent in part} - set(done)
+        return all(self._one(intent) for intent in self._outbox.those(list(rest)))
 
     def _one(self, intent: Intent) -> bool:
         """Replay one write; False when the vault as a whole is away and the others would fail as well."""
         now = time.time()
-        notes = notes_of(intent.tool, intent.arguments, self._ctx, intent.first) if self._held else frozenset()
-        if is_later(intent, now) or not self._held.isdisjoint(notes):
+        if is_later(intent, now) or self._is_held(intent):
             self._hold(intent)
             return True
         if not self._outbox.claim(intent.op_id):
@@ -125,6 +143,11 @@ class _Run:
                 self._outbox.wait(op.op_id, intent.tries + 1, now + pause)
                 self._hold(intent)
         return True
+
+    def _is_held(self, intent: Intent) -> bool:
+        """Whether an earlier write of the same notes has still to come."""
+        return bool(self._held) and not self._held.isdisjoint(
+            notes_of(intent.tool, intent.arguments, self._ctx, intent.first))
 
     def _hold(self, intent: Intent) -> None:
         """Later writes of the same notes have to come after this one, whose time has not come."""

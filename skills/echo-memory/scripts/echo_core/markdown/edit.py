@@ -106,6 +106,18 @@ def has_line(text: str, line: str, section: Optional[Heading] = None) -> bool:
     return any(there[at:at + len(wanted)] == wanted for at in range(len(there) - len(wanted) + 1))
 
 
+def missing_lines(text: str, lines: Sequence[str], section: Optional[Heading] = None) -> List[str]:
+    """Those of the single lines that `has_line` does not find, in order and each once; reads the text once."""
+    start, end = (body_offset(text), len(text)) if section is None else (section.content_start, section.direct_end)
+    there = {part.rstrip() for part in _EOL.split(text[start:end])}
+    new: List[str] = []
+    for line in lines:
+        if line.rstrip() not in there:
+            there.add(line.rstrip())
+            new.append(line)
+    return new
+
+
 def insert_heading(text: str, title: str, level: int, content: str = "", parent: Optional[Heading] = None) -> str:
     """The text with a new section at the end of the section `parent`, else of the note; one blank line around it."""
     at = parent.end if parent else len(text)
