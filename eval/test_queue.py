@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import echo
+import echo_tools
 import pytest
 from echo_bootstrap import bootstrap_op
 from echo_context import OpContext
-from echo_offline import with_outbox
+from echo_core.errors import EchoError, InvalidPath, VaultUnreachable
+from echo_offline import promised, run, with_outbox
 from echo_queue import Outbox
 from echo_queue_rows import Running, call_of
 from echo_queue_vault import OutboxVault
 from echo_replay import flush
 from echo_tools import new_op_id
+from fakes.memory_vault import MemoryVault
 from opsfixture import INSTANT, ZONE, get, make_ctx, put, snapshot
 
 
@@ -301,3 +304,32 @@ def test_the_queue_is_private_to_its_owner(machine: Machine) -> None:
     folder = machine.folder / "state/cli"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "queue.sqlite3").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("failure", [None, InvalidPath("refused"), VaultUnreachable("away", reason="timeout")])
+def test_a_write_whose_caller_went_is_made_parked_or_waits(tmp_path: Path, failure: EchoError | None) -> None:
+    """Once it was answered `queued: true` it is never just forgotten, even if it changes nothing."""
+    backend = MemoryVault({"list.md": b"# List\n"})
+    ctx = outbox_ctx(tmp_path, backend=backend)
+    outbox, tool = ctx.outbox, echo_tools.BY_NAME["echo_append_note"]
+    assert outbox is not None
+    given = {"path": "list.md", "line": "x"}
+    assert promised(tool, given, ctx) is None
+    told: list[dict[str, Any]] = []
+
+    def meanwhile(path: str) -> None:
+        if path == "list.md" and not told:
+            told.append(promised(tool, given, ctx) or {})
+            if failure is not None:
+                raise failure
+
+    backend.before_write = meanwhile
+    envelope = run(tool, given, ctx)
+    assert (told[0]["ok"], told[0]["queued"]) == (True, True)
+    rows = [(row.op_id, row.state) for row in outbox.rows()]
+    if failure is None:
+        assert (envelope["op_id"], rows) == (told[0]["op_id"], [])
+        assert backend.read("list.md") == b"# List\nx\n"
+    else:
+        assert rows == [(told[0]["op_id"], "waiting" if isinstance(failure, VaultUnreachable) else "parked")]
+    assert promised(tool, given, ctx) is None

@@ -56,6 +56,17 @@ def test_a_write_that_overruns_its_deadline_says_that_its_outcome_is_unknown() -
     assert ran == ["began", "written"]
 
 
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_write_that_the_outbox_holds_is_queued_when_the_time_is_up(holds: bool) -> None:
+    """Its outcome is known then: it is made or parked."""
+    gate, registry = threading.Event(), Registry(timeout_s=0.1)
+    kept = {"ok": True, "queued": True, "op_id": "abc"} if holds else None
+    registry.add_tool(dataclasses.replace(tool("write", blocked(gate, [])), kept=lambda arguments, key: kept))
+    envelope = ask(registry, "write")
+    gate.set()
+    assert (envelope["ok"], envelope.get("queued", False), "outcome" in envelope) == (holds, holds, not holds)
+
+
 def test_a_call_that_never_got_a_worker_never_runs() -> None:
     """When all workers hang, a waiting write is taken back: it says so, and it is true."""
     gate, ran, registry = threading.Event(), [], Registry(workers=1, timeout_s=0.1)

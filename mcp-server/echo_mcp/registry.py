@@ -44,7 +44,8 @@ class ToolRecord:
     render: an envelope as readable text. annotations: MCP's hints. lane: "index" for handlers that never touch the
     vault, "start" for those that can do without it. writes: may change the vault. limit: from the arguments to the
     most characters of an answer. known: answers without the vault, None when it cannot; asked when the time is up or,
-    where that is given, as soon as waiting is hopeless.
+    where that is given, as soon as waiting is hopeless. kept: the answer to a write that has begun and is not done in
+    time, when it is sure to be made or parked.
     """
 
     name: str
@@ -60,6 +61,7 @@ class ToolRecord:
     limit: Callable[[Arguments], int] = default_limit
     known: Callable[[Arguments], Envelope | None] | None = None
     hopeless: Callable[[], bool] | None = None
+    kept: Callable[[Arguments, str], Envelope | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class Registry:
         client_key: the client's own name for the call, so that one sent again is not made again.
 
         A call that is not done in time answers `vault-unreachable`. A write that has begun goes on all the same, so
-        its answer says that the outcome is unknown and never that nothing happened.
+        its answer says that it is kept, or that the outcome is unknown, and never that nothing happened.
         """
         record = self._tools[name]
         started = time.perf_counter()
@@ -171,6 +173,8 @@ class Registry:
             rescue = None if record.known is None else Rescue(partial(record.known, arguments), record.hopeless)
             job = partial(record.handler, arguments, client_key)
             envelope = await self._run(record.lane, job, record.writes, rescue)
+            if envelope.get("outcome") == "unknown" and record.kept is not None:
+                envelope = record.kept(arguments, client_key) or envelope
             envelope, size = outcomes.sized(envelope, record.limit(arguments))
             outcome = outcomes.word(envelope)
             return envelope

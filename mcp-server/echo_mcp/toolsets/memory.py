@@ -108,6 +108,7 @@ class MemoryToolset:
             handler=partial(self._run, tool), render=partial(render, tool.name),
             lane=LANES.get(tool.name, "vault"), writes=not reads, limit=answer_limit,
             known=partial(self._known, tool) if tool.looks else None,
+            kept=None if reads else partial(self._kept, tool),
             hopeless=self._ctx.reach.silent if tool.name == "echo_load" else None,
         )
 
@@ -117,6 +118,10 @@ class MemoryToolset:
 
     def _known(self, tool: echo_tools.Tool, arguments: Arguments) -> Envelope | None:
         return echo_known.known(tool, arguments, self._own.get(tool.name, self._ctx))
+
+    def _kept(self, tool: echo_tools.Tool, arguments: Arguments, client_key: str) -> Envelope | None:
+        ctx = self._own.get(tool.name, self._ctx)
+        return echo_offline.promised(tool, arguments, ctx.varied(client_key=client_key) if client_key else ctx)
 
     def _note(self, path: str) -> Envelope:
         found = self._run(echo_tools.BY_NAME["echo_get_note"], {"path": path, "max_chars": READ_CHARS})

@@ -56,6 +56,7 @@ QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
 """Tools that deal with the outbox themselves."""
 REFUSED = "The vault refuses this write now; it is tried again, and parked for the operator if that does not help."
 OWED = "A part of it is in the vault. The rest is tried again; tell the operator what stands in its way."
+SLOW = "The vault is slow. The write is kept and under way: do not repeat it. echo_health shows it if it fails."
 _OUTAGES = frozenset(kind.code for kind in VaultError.__subclasses__())
 
 
@@ -100,6 +101,19 @@ def run(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Envelope:
     if trouble:
         envelope["warnings"] = [*envelope.get("warnings", []), trouble]
     return envelope
+
+
+def promised(tool: Tool, arguments: Mapping[str, Any], ctx: OpContext) -> Optional[Envelope]:
+    """The answer to a write that its caller cannot wait for any longer; None when the outbox does not hold it yet."""
+    if ctx.outbox is None or tool.name not in WRITES:
+        return None
+    try:
+        values, warnings = validate(tool.params, arguments)
+        name = key_of(ctx.client_key) or call_of(tool.name, given(tool.params, values))
+    except EchoError:
+        return None
+    op_id = ctx.outbox.promise(name)
+    return ok(queued=True, op_id=op_id, warnings=warnings, hint=SLOW) if op_id else None
 
 
 def _set_aside(names: List[str]) -> str:
@@ -172,6 +186,7 @@ def _begun(
 
 def _settled(op: Running, envelope: Envelope, warnings: List[str], outbox: Outbox, ctx: OpContext) -> Envelope:
     """What the outbox makes of an op that has ended, and the answer."""
+    promised = outbox.end(op)
     if envelope["ok"]:
         envelope["op_id"] = op.op_id
         if op.torn:
@@ -186,6 +201,12 @@ def _settled(op: Running, envelope: Envelope, warnings: List[str], outbox: Outbo
     full = envelope.get("reason") == DISK_FULL  # waiting does not cure that; the caller has to know at once
     if op.writes and not (full and not op.targets):
         return _owed(op, envelope, outbox)
+    if promised:
+        if envelope.get("code") in _OUTAGES:
+            outbox.wait(op.op_id)
+        else:
+            outbox.park(op.op_id, reason_of(envelope))
+        return envelope
     if op.stored:
         outbox.forget(op)
     if envelope.get("code") == VaultUnreachable.code and not full:

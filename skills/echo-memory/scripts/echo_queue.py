@@ -107,7 +107,7 @@ class Outbox:
         self._file = StateDatabase(self.folder, FILE, prepare, lambda: time.strftime("%Y-%m-%d-%H%M"), self.reserve)
         self._alive: Optional[KernelLock] = None
         self._guard = threading.Lock()
-        self._under_way: Set[str] = set()
+        self._under_way: Dict[str, Running] = {}
         self._void: Set[str] = set()
         self._thread = threading.local()
         self._seen_empty = False
@@ -126,14 +126,32 @@ class Outbox:
     def carrying_out(self, op: Running) -> Iterator[None]:
         """Let the vault's writes of this thread belong to `op`."""
         with self._guard:
-            self._under_way.add(op.op_id)
+            self._under_way[op.op_id] = op
         self._thread.running = op
         try:
             yield
         finally:
             self._thread.running = None
             with self._guard:
-                self._under_way.discard(op.op_id)
+                self._under_way.pop(op.op_id, None)
+
+    def promise(self, name: str) -> str:
+        """The op_id of the write of this key or call that is under way and kept, "" for none.
+
+        From then on it is carried to its end or parked, never forgotten: its caller does not wait for its answer.
+        """
+        with self._guard:
+            for op in self._under_way.values():
+                if name == (op.key or op.call) and op.stored and not op.ended:
+                    op.promised = True
+                    return op.op_id
+        return ""
+
+    def end(self, op: Running) -> bool:
+        """Nobody may promise the write any more; whether somebody has."""
+        with self._guard:
+            op.ended = True
+            return op.promised
 
     @contextmanager
     def one_at_a_time(self, name: str) -> Iterator[None]:

@@ -70,7 +70,8 @@ class Running:
 
     arguments: checked. call: what tells it from other calls; key: the client's own name for it. stored: the outbox has
     a row. first: the first write, as the row says. writes: how many writes may have had an effect. torn: a part of a
-    batch broke off between its writes. late: its entry in the index is owed. targets: path to version of what it
+    batch broke off between its writes. promised: the caller was told that it is kept. ended: its
+    outcome is known. late: its entry in the index is owed. targets: path to version of what it
     wrote, "" for a note that went.
     """
 
@@ -84,6 +85,8 @@ class Running:
     first: Optional[First] = None
     writes: int = 0
     torn: bool = False
+    promised: bool = False
+    ended: bool = False
     late: bool = False
     plan: Dict[str, Any] = field(default_factory=dict)
     targets: Dict[str, str] = field(default_factory=dict)
