@@ -302,3 +302,15 @@ def test_a_wrong_key_is_loud_and_named_by_what_answers_from_memory(ctx: OpContex
     memory.down = None
     ask(ctx, "get_note", path=ADA)
     assert "offline" not in ask(ctx, "resolve", mention="AL")
+
+
+def test_health_without_the_vault_fails_its_check_and_tells_the_rest(ctx: OpContext, memory: MemoryVault) -> None:
+    """Nothing is asked of a vault that does not answer in time."""
+    before = memory.calls.total()
+    answer = echo_known.health(echo_tools.BY_NAME["echo_health"], {"deep": True}, ctx)
+    assert memory.calls.total() == before
+    assert (answer["ok"], answer["healthy"]) == (True, False)
+    rows = {row["name"]: row for row in answer["checks"]}
+    assert rows["vault"]["ok"] is False
+    assert rows["vault"]["detail"].startswith("vault-unreachable: ")
+    assert (rows["queue"]["ok"], rows["notes"]["ok"]) == (True, True)

@@ -107,7 +107,7 @@ class MemoryToolset:
             output_schema=tool.output_schema(), annotations=annotations,
             handler=partial(self._run, tool), render=partial(render, tool.name),
             lane=LANES.get(tool.name, "vault"), writes=not reads, limit=answer_limit,
-            known=partial(self._known, tool) if tool.looks else None,
+            known=partial(self._known, tool) if tool.looks or tool.name == "echo_health" else None,
             kept=None if reads else partial(self._kept, tool),
             hopeless=self._ctx.reach.silent if tool.name == "echo_load" else None,
         )
@@ -117,7 +117,8 @@ class MemoryToolset:
         return echo_offline.run(tool, arguments, ctx.varied(client_key=client_key) if client_key else ctx)
 
     def _known(self, tool: echo_tools.Tool, arguments: Arguments) -> Envelope | None:
-        return echo_known.known(tool, arguments, self._own.get(tool.name, self._ctx))
+        answers = echo_known.known if tool.looks else echo_known.health
+        return answers(tool, arguments, self._own.get(tool.name, self._ctx))
 
     def _kept(self, tool: echo_tools.Tool, arguments: Arguments, client_key: str) -> Envelope | None:
         ctx = self._own.get(tool.name, self._ctx)
