@@ -162,7 +162,9 @@ def _applied(call: Call, tool: str, **arguments: Any) -> dict[str, Any]:
 
 def wrong_states(clients: list[Client], vault: Path) -> list[str]:
     """The places that hold none of what they may hold, and entries of the index that name no note."""
-    entries = {entry["path"] for entry in json.loads((vault / INDEX).read_text())["entities"].values()}
+    index = vault / INDEX
+    entities = json.loads(index.read_text())["entities"] if index.exists() else {}  # none before the first entity
+    entries = {entry["path"] for entry in entities.values()}
     found = [f"the index names {path}, which is not there" for path in sorted(entries) if not (vault / path).is_file()]
     days = [line for day in (vault / "journal/daily").glob("*.md") for line in day.read_text().splitlines()
             if "captured person" in line]

@@ -13,9 +13,8 @@ KINDS = {"_append", "_inbox", "_person", "_merge", "_move", "_triage", "_reflect
 
 
 @pytest.mark.timeout(560)
-@pytest.mark.parametrize(("kills", "seed"), [
-    (2, 1), *(pytest.param(50, seed, marks=pytest.mark.slow) for seed in range(2, 22)),
-])
+@pytest.mark.slow
+@pytest.mark.parametrize(("kills", "seed"), [(50, seed) for seed in range(2, 22)])
 def test_killed_at_random_no_acknowledged_write_is_lost_or_doubled(
     tmp_path: Path, record_property: Callable[[str, object], None], kills: int, seed: int
 ) -> None:
@@ -27,4 +26,4 @@ def test_killed_at_random_no_acknowledged_write_is_lost_or_doubled(
     assert found.problems == []
     assert found.kills >= kills * 0.8, "a kill that meets no call shows nothing"
     assert found.acked > 0
-    assert kills < 10 or set(found.kinds) == KINDS
+    assert set(found.kinds) == KINDS
