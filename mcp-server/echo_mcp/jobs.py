@@ -37,6 +37,8 @@ WAIT_STEP_S = 0.25
 """How soon a call that waits for the first reading notices a vault that does not answer."""
 FLUSH_S = 5.0
 """Seconds between two looks at the waiting writes."""
+TELL_S = 1.0
+"""How often health hears how many writes still wait while they are replayed."""
 FREE_BYTES = 1024 * 1024
 """The state folder counts as full below this."""
 
@@ -219,15 +221,22 @@ def flusher(ctx: OpContext, health: Health) -> Repeated:
         outbox = ctx.outbox
         if outbox is None:
             return
+        going_on = True
+        while going_on:
+            going_on = flushed()
+            depth = outbox.depth()
+            health.queued(depth.waiting, depth.parked, depth.oldest_s)
+
+    def flushed() -> bool:
+        """Replay for a while; whether it helped and there is more to do."""
         try:
-            done = echo_replay.flush(ctx)  # asks the file: `echo-mcp queue retry` is another process
+            done = echo_replay.flush(ctx, TELL_S)  # asks the file: `echo-mcp queue retry` is another process
         except (EchoError, OSError, sqlite3.Error) as failure:
             logs.event("flush-failed", logging.WARNING, exception=type(failure).__name__)
-        else:
-            if done.arrived or done.parked:
-                logs.event("flushed", arrived=len(done.arrived), parked=len(done.parked), left=done.left)
-        depth = outbox.depth()
-        health.queued(depth.waiting, depth.parked, depth.oldest_s)
+            return False
+        if done.arrived or done.parked:
+            logs.event("flushed", arrived=len(done.arrived), parked=len(done.parked), left=done.left)
+        return bool(done.left and (done.arrived or done.parked))
 
     return Repeated("flush", once, FLUSH_S)
 

@@ -6,6 +6,7 @@ changes nothing leaves nothing there. One that breaks off half-way stays there, 
 from __future__ import annotations
 
 import sqlite3
+import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 import echo_known
@@ -55,6 +56,9 @@ AT_ONCE = frozenset({"echo_move_note", "echo_restore_note"})
 QUEUE_TOOLS = frozenset({"echo_load", "queue", "flush"})
 """Tools that deal with the outbox themselves."""
 REFUSED = "The vault refuses this write now; it is tried again, and parked for the operator if that does not help."
+TURN_S = 1.0
+"""How long a write waits for earlier ones of its notes, while the vault answers, before it is kept behind them."""
+_STEP_S = 0.02
 OWED = "A part of it is in the vault. The rest is tried again; tell the operator what stands in its way."
 SLOW = "The vault is slow. The write is kept and under way: do not repeat it. echo_health shows it if it fails."
 _OUTAGES = frozenset(kind.code for kind in VaultError.__subclasses__())
@@ -151,10 +155,16 @@ def _write(tool: Tool, arguments: Mapping[str, Any], outbox: Outbox, ctx: OpCont
 
 
 def _must_wait(op: Running, ctx: OpContext) -> bool:
+    """Whether earlier writes of the same notes still wait, also after a moment in which somebody else replays them."""
+    end = time.monotonic() + TURN_S
     try:
-        return must_wait(op, ctx)
+        while must_wait(op, ctx):
+            if not ctx.replays_behind or ctx.reach.away() is not None or time.monotonic() > end:
+                return True
+            time.sleep(_STEP_S)
     except (OSError, sqlite3.Error):  # has been said already; a broken outbox refuses what depends on it
         return False
+    return False
 
 
 def _asked_before(op: Running, outbox: Outbox, ctx: OpContext) -> Optional[Envelope]:

@@ -14,7 +14,7 @@ from echo_arguments import validate
 from echo_context import Envelope, OpContext, ok
 from echo_core.errors import EchoError, InvalidArgument, NotFound, VaultError
 from echo_order import notes_of
-from echo_queue import PAGE, Outbox
+from echo_queue import Outbox
 from echo_queue_rows import LATE, WAITING, Intent, Running, call_of
 from echo_replay_lines import Part, parts_of, write_together
 from echo_resume import resumed_run
@@ -26,6 +26,8 @@ RETRY_LATER = frozenset({"vault-unreachable", "vault-auth", "vault-tls", "vault-
 MOST_TRIES = 10
 """How often a write is tried that fails although the vault answers."""
 LONGEST_PAUSE_S = 20.0
+LOOKED_AT = 500
+"""A new write is compared with so many waiting ones; behind more of them it waits."""
 AHEAD = 8000
 """Waiting writes that are looked at together."""
 INDEXED_TOGETHER = 1000
@@ -43,14 +45,14 @@ class Flushed(NamedTuple):
 def must_wait(op: Running, ctx: OpContext) -> bool:
     """Whether a new write has to wait behind earlier ones.
 
-    All wait while the vault is away. While it answers, a write that is refused over and over holds up only those of the
-    same notes.
+    All wait while the vault is away. While it answers, writes of other notes pass those that wait, so that clients who
+    go on writing do not keep the queue from ending.
     """
     assert ctx.outbox is not None, "only a context with an outbox comes here"
     if not ctx.outbox.owes():
         return False
-    page, now = ctx.outbox.page(0), time.time()
-    if len(page) == PAGE or not all(is_later(intent, now) for intent in page):
+    page = ctx.outbox.page(0, most=LOOKED_AT)
+    if len(page) == LOOKED_AT or ctx.reach.away() is not None:
         return bool(page)
     own = notes_of(op.tool, op.arguments, ctx)
     return any(not own.isdisjoint(notes_of(intent.tool, intent.arguments, ctx, intent.first)) for intent in page)
