@@ -36,7 +36,7 @@ def test_what_is_due_is_done_once_and_shown(tmp_path: Path) -> None:
     ran(tmp_path, "sweep", "2026-01-01T00:00:00Z")
     ran(tmp_path, "decay", "2099-01-01T00:00:00Z")
     with running_server(tmp_path) as server:
-        until(lambda: jobs(server)["decay"]["started"] < "2099", 100)
+        until(lambda: (lambda row: row["started"] < "2099" and row["result"] == "ok")(jobs(server)["decay"]), 100)
         done = jobs(server)
         assert (done["sweep"]["result"], done["sweep"]["findings"] >= 1) == ("ok", True)
         assert done["decay"]["proposals"] == 0
