@@ -9,13 +9,18 @@ import re
 import socket
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from echo_mcp import logs, settings
 from echo_mcp.auth import TokenGuard
+from echo_mcp.health import Health
+from echo_mcp.http import build_app
+from echo_mcp.registry import Registry
 from restvault import KEY
-from serverproc import LEGACY, MODERN, TOKEN, Server, running_server
+from serverproc import LEGACY, MODERN, TOKEN, Server, environment, running_server
 
 from faults.hosts import rest_host
 from faults.until import until
@@ -52,6 +57,32 @@ def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
         asyncio.run(guard(scope, never, send))
         assert sent[0]["status"] == 401
     assert compared == [(b"Bearer " + token, b"Bearer " + TOKEN.encode()) for token in wrong]
+
+
+def test_an_exception_is_logged_without_what_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """PV-01: its message may hold a body, its type and place do not; from a bug below the guards, and from a start."""
+    events: list[dict[str, Any]] = []
+    monkeypatch.setattr(logs, "event", lambda name, level=0, **fields: events.append({"event": name, **fields}))
+
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("canary body of a note")
+
+    async def drop(_: Any) -> None:
+        """Take the answer."""
+
+    found = replace(settings.load(environment(tmp_path / "vault", tmp_path / "state")), token=TOKEN)
+    app = build_app(Registry(), broken, Health(), found, broken)  # type: ignore[arg-type]
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"),
+               (b"authorization", f"Bearer {TOKEN}".encode())]
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    asyncio.run(app({"type": "http", "method": "POST", "path": "/mcp", "raw_path": b"/mcp", "query_string": b"",
+                     "headers": headers, "root_path": ""}, receive, drop))  # type: ignore[arg-type]
+    assert [event["event"] for event in events] == ["request-failed"]
+    assert events[0]["exception"] == "RuntimeError" and events[0]["where"].startswith("test_doors.py:")
+    assert "canary" not in json.dumps(events)
 
 
 def mutated(seed: bytes, chance: random.Random) -> bytes:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 import shutil
 import sqlite3
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from crashpoints import call, notes
+from crashpoints import DATABASE, Op, call, context, notes
 from echo_config import build_context
 from echo_context import OpContext
 from echo_core.clock import Clock
@@ -21,6 +22,7 @@ from echo_offline import with_outbox
 from echo_queue import Outbox
 from echo_queue_vault import OutboxVault
 from echo_replay import flush
+from fakes.forked import dying_at
 from fakes.olrapi import Olrapi, Race
 from opsfixture import INSTANT, ZONE, snapshot
 from parallel import RestClient, clients_at
@@ -202,6 +204,32 @@ def test_the_vault_goes_after_any_request_of_a_call(
         k += 1
     assert k > 3
     record_property("requests", k)
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_write_that_waits_survives_the_death_of_the_next_one(tmp_path: Path) -> None:
+    """OB-03: killed at each step of keeping the second one; the first, which was acknowledged, is there."""
+    steps = [(os, name) for name in ("open", "write", "fsync", "rename", "replace", "unlink", "ftruncate")]
+    step, died = 0, True
+    while died:
+        step += 1
+        folder = tmp_path / f"{step}"
+        (folder / "vault").mkdir(parents=True)
+        (folder / "vault/list.md").write_text("# List\n")
+        (folder / "vault").rename(folder / "away")
+        ctx = context(folder)
+        assert call(ctx, Op("echo_append_note", {"path": "list.md", "line": "- first"}))["queued"]
+        ctx.close()
+        second = Op("echo_append_note", {"path": "list.md", "line": "- second"})
+        died = dying_at(step, [*steps, *DATABASE], lambda folder=folder, op=second: call(context(folder), op))
+        (folder / "away").rename(folder / "vault")
+        ctx = context(folder, LATER)
+        flush(ctx)
+        assert ctx.outbox is not None and ctx.outbox.counts()["damaged"] == 0
+        ctx.close()
+        lines = (folder / "vault/list.md").read_text().splitlines()[1:]
+        assert lines in (["- first"], ["- first", "- second"]), (step, lines)
+    assert step > 3
 
 
 OLD = """CREATE TABLE writes (id INTEGER PRIMARY KEY AUTOINCREMENT, op_id TEXT NOT NULL UNIQUE, vault TEXT NOT NULL,
