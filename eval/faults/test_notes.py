@@ -44,7 +44,7 @@ def test_an_edit_by_hand_before_a_restore_is_shown_and_kept(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("gone", ["deleted", "renamed"])
 def test_a_deleted_note_is_restored_and_another_one_at_its_place_is_kept(tmp_path: Path, gone: str) -> None:
-    """HU-08: at its old path; a different note that stands there now goes only with `confirm`, and is a version then."""
+    """HU-08: at its old path; a different note that stands there goes only with `confirm`, and is a version then."""
     ctx = replaced(tmp_path)
     version = call(ctx, "note_history", path=NOTE)["versions"][0]["id"]
     file = tmp_path / "vault" / NOTE
@@ -144,8 +144,8 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-ODD = ["a]] b", "a | b", "# a", "--- a", "[[a]]", "a: b", "'a", "\"a\"", "- a", "{{a", "%%a%%", "&a", "*a", "`a`", "<a>",
-       "!a", "a #tag", "@a", "> a", "1. a", "a\\b"]
+ODD = ["a]] b", "a | b", "# a", "--- a", "[[a]]", "a: b", "'a", "\"a\"", "- a", "{{a", "%%a%%", "&a", "*a", "`a`",
+       "<a>", "!a", "a #tag", "@a", "> a", "1. a", "a\\b"]
 
 
 @pytest.mark.parametrize("word", ODD)
@@ -157,7 +157,7 @@ def test_markup_in_a_field_stays_in_its_field(tmp_path: Path, word: str) -> None
         assert made["code"] in ("invalid-argument", "active-content") and made.get("field"), made
         return
     text = get(tmp_path, made["path"])
-    head, _, body = text.partition("\n---\n")
+    _, _, body = text.partition("\n---\n")
     assert text.startswith("---\n") and "\n---" not in body
     assert [line for line in body.splitlines() if line.startswith("#")] == [f"# {word} thing"]
     again = make_ctx(tmp_path)

@@ -5,7 +5,6 @@ import contextlib
 import hashlib
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -19,12 +18,9 @@ import pytest
 from echo_core.errors import EchoError
 from echo_core.vault import folder_write, open_folder
 from echo_core.vault.folder import FolderVault
-from parallel import clients_at
 from serverproc import environment, running_server
 from test_concurrency import by_command_line, put, text_of
 
-from faults.hosts import INBOX, rest_host
-from faults.kills import states
 from faults.until import until
 
 slow = pytest.mark.slow
@@ -171,5 +167,5 @@ def test_ten_thousand_writes_into_a_folder_that_is_swapped_for_a_link(
     done.set()
     swapper.join()
     assert swaps > 100
-    assert 0 < fine
+    assert fine > 0
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"1.md": "canary"}

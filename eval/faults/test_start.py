@@ -78,7 +78,7 @@ def test_a_new_state_folder_is_its_owners_alone(tmp_path: Path) -> None:
 
 @as_root
 def test_a_server_of_an_ordinary_user_on_a_read_only_system() -> None:
-    """SC-01, SC-02: as uid 10001, everything but vault, state and the temporary folder read-only: it serves and writes."""
+    """SC-01, SC-02: as uid 10001, all but vault and state read-only: it serves and writes."""
     import tempfile
 
     if subprocess.run(["unshare", "-m", "true"], check=False).returncode:
